@@ -17,12 +17,12 @@
 /* ---- starting --------------------------------------------------------------------------------- */
 
 /* Whether a device decides on a token, and on those after it: grammars and penalties depend on the one
- * before. A result that is kept for its call has no more than the token. */
+ * before. */
 static bool decides(const vug_logits_wanted *wanted)
 {
     const bool is_greedy = wanted->best == 1 && wanted->margin == 0 && wanted->share == 0;
     return (is_greedy || wanted->draw.temperature > 0) && !wanted->allowed &&
-           wanted->n_changes == 0 && wanted->top == 0;
+           wanted->n_changes == 0 && wanted->top <= VUG_MAX_TOP_LOGPROBS;
 }
 
 /* What the next token is chosen by. */
@@ -33,11 +33,11 @@ static vug_logits_wanted next_wanted(const vug_logits_wanted *wanted)
     return next;
 }
 
-/* Whether two choices among the same logits take the same token. */
+/* Whether two choices among the same logits take the same token, and report as much. */
 static bool is_same_choice(const vug_logits_wanted *a, const vug_logits_wanted *b)
 {
     const vug_draw *x = &a->draw, *y = &b->draw;
-    if (a->n_ids != b->n_ids || x->temperature != y->temperature)
+    if (a->n_ids != b->n_ids || a->top != b->top || x->temperature != y->temperature)
         return false;
     return x->temperature == 0 ||
            (x->noise.seed == y->noise.seed && x->noise.position == y->noise.position &&
@@ -102,14 +102,24 @@ void vug_scheduler_forget_ahead(vug_scheduler *s)
 
 /* ---- results ---------------------------------------------------------------------------------- */
 
+static void store_result(vug_steps_ahead *ahead, const vug_found_logits *found)
+{
+    ahead->has_result = true;
+    ahead->decided = found->logit[0];
+    for (size_t i = 0; i < found->n_top; i++)
+        ahead->top[i] = found->top[i];
+    ahead->result = *found;
+    ahead->result.logit = &ahead->decided;
+    ahead->result.top = ahead->top;
+}
+
 void vug_scheduler_keep_result(vug_scheduler *s, vug_scheduled *sequence, size_t row)
 {
     vug_steps_ahead *ahead = &sequence->ahead;
     const vug_found_logits found = vug_step_row(&s->model->main, row).found;
     /* What follows a result that is not kept is of no use; nor is a second result. */
     if (!ahead->has_result && !ahead->is_dropped && found.n == 1) {
-        ahead->has_result = true;
-        ahead->result = found.logit[0];
+        store_result(ahead, &found);
     } else {
         s->n_unclaimed++;
         ahead->is_dropped = sequence->n_steps > 0;
@@ -132,11 +142,11 @@ bool vug_scheduled_is_ahead_of(const vug_scheduled *sequence, const vug_extensio
 void vug_scheduler_take_result(vug_scheduler *s, vug_scheduled *sequence, const vug_extension *job)
 {
     vug_steps_ahead *ahead = &sequence->ahead;
-    const vug_logits_source row = { .found = { .logit = &ahead->result, .n = 1 } };
+    const vug_logits_source row = { .found = ahead->result };
     vug_kv_sequence_append(&sequence->kv, job->token, 1);
     vug_logits_row_set(&job->logits[0], &row);
     ahead->has_result = false;
-    ahead->token = ahead->result.id;
+    ahead->token = ahead->decided.id;
     sequence->n_draft = 0;
     sequence->was_alone = s->is_alone;
     s->n_expected += !sequence->expected;
