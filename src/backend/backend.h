@@ -172,10 +172,10 @@ typedef struct {
                                         if all logits of the row are finite. The row of "logits" is
                                         unspecified then */
     vug_head_stats *head_stats;      /* to which the step adds; may be NULL */
-    /* Of `start` alone: the step has as many tokens as the one before has rows. Token i is what that
-     * step's row i draws or, without a draw, the id of the greatest of its wanted logits, the lowest of
-     * equals; `token` has valid ids that are not used. */
-    bool follows;
+    /* Of `start` alone: [T] rows of the step before. Token i is what row follows[i] draws or, without a
+     * draw, the id of the greatest of its wanted logits, the lowest of equals; `token` has valid ids that
+     * are not used. NULL: `token` has them all. */
+    const int32_t *follows;
 } vug_step_in;
 
 typedef struct {

@@ -60,7 +60,8 @@ void vug_compiled_release(vug_compiled *compiled);
 /* What a step is given, and the lists that it finds. */
 typedef struct {
     vug_span *span;            /* [batch] */
-    int32_t *token, *row;      /* [batch], [rows] */
+    int32_t *token, *follows;  /* [batch] */
+    int32_t *row;              /* [rows] */
     vug_logits_wanted *wanted; /* [rows] */
     vug_found_logits *found;   /* [rows] */
     vug_step_in in;            /* points to these */

@@ -2,7 +2,8 @@
  * Steps that are started before the last one has ended. If the greatest logit or a draw decides on the
  * next token of every sequence of a step, a device can compute that token's step without the host: it is
  * started behind the first one, and the device has no gap between them. What the host does for a step (its
- * inputs, its launches, sampling, callbacks) takes place while the device computes another.
+ * inputs, its launches, sampling, callbacks) takes place while the device computes another. Sequences that
+ * end with the first step have no part in the second one.
  *
  * The calls come later. One that brings the token of its sequence's step ahead gets that step's result;
  * if the step has ended by then, the result was kept for it. Any other call of the sequence waits until
@@ -44,19 +45,31 @@ static bool is_same_choice(const vug_logits_wanted *a, const vug_logits_wanted *
             x->top_k == y->top_k && x->top_p == y->top_p && x->min_p == y->min_p);
 }
 
-/* Whether the next token of a sequence can follow its part of the current step. */
-static bool can_follow(const vug_scheduled *sequence, const vug_step_part *part, bool is_alone)
+/* Whether a part of the current step has a list in place of a row of logits, which a step behind it
+ * would overwrite. A part that does not end its job wants no logits. */
+static bool has_list(const vug_scheduled *sequence, const vug_step_part *part)
+{
+    return part->n == 1 && decides(&part->wanted) && !sequence->ahead.is_undecided;
+}
+
+/* Whether another token comes after a part of the current step. Without a call, it is the part of a step
+ * ahead itself. */
+static bool goes_on(const vug_scheduled *sequence)
+{
+    return sequence->in_use &&
+           (sequence->job ? sequence->job->n_more >= 1 : sequence->ahead.n_more >= 2);
+}
+
+/* Whether the next token of a sequence that goes on can follow. Drafts are computed for a sequence
+ * alone. */
+static bool can_follow(vug_scheduled *sequence, bool is_alone)
 {
     const vug_extension *job = sequence->job;
     const vug_steps_ahead *ahead = &sequence->ahead;
-    if (!sequence->in_use || ahead->has_result || ahead->is_dropped || ahead->is_undecided)
-        return false;
-    /* A part that does not end its job wants no logits. Drafts are computed for a sequence alone. */
-    const bool is_token = part->n == 1 && decides(&part->wanted);
-    const bool has_drafts = is_alone && job && job->n_draft > 0;
-    /* Without a call, it is the part of a step ahead itself. */
-    const bool goes_on = job ? job->n_more >= 1 : ahead->n_more >= 2;
-    return is_token && !has_drafts && goes_on && sequence->kv.n + 2 <= sequence->kv.capacity;
+    vug_err ignored;
+    return !ahead->has_result && !ahead->is_dropped && !(is_alone && job && job->n_draft > 0) &&
+           sequence->kv.n + 2 <= sequence->kv.capacity &&
+           vug_kv_sequence_reserve(&sequence->kv, 2, &ignored) == VUG_OK;
 }
 
 /* Whether a call waits for a step that it can be a part of: it would wait for one more. */
@@ -71,27 +84,31 @@ static bool is_waiting(const vug_scheduler *s)
 
 bool vug_scheduler_plan_ahead(vug_scheduler *s)
 {
-    vug_err ignored;
     if (!s->goes_ahead || s->model->times_ops || s->n_acquiring > 0 || is_waiting(s))
         return false;
     const bool is_alone = vug_scheduler_is_alone(s);
+    s->ahead.n = 0;
     for (size_t i = 0; i < s->now.n; i++) {
-        vug_kv_sequence *kv = &s->now.part_of[i]->kv;
-        if (!can_follow(s->now.part_of[i], &s->now.part[i], is_alone) ||
-            vug_kv_sequence_reserve(kv, 2, &ignored) != VUG_OK)
+        vug_scheduled *sequence = s->now.part_of[i];
+        if (!has_list(sequence, &s->now.part[i]))
             return false;
-        s->ahead.part_of[i] = s->now.part_of[i];
-        s->ahead.part[i] = (vug_step_part){ .sequence = kv,
-                                            .token = &s->now.part_of[i]->ahead.token,
-                                            .n = 1,
-                                            .rows = 1,
-                                            .n_before = 1,
-                                            .wanted = next_wanted(&s->now.part[i].wanted) };
+        if (!goes_on(sequence))
+            continue;
+        if (!can_follow(sequence, is_alone))
+            return false;
+        s->ahead.part_of[s->ahead.n] = sequence;
+        s->ahead.part[s->ahead.n++] =
+                (vug_step_part){ .sequence = &sequence->kv,
+                                 .token = &sequence->ahead.token,
+                                 .n = 1,
+                                 .rows = 1,
+                                 .n_before = 1,
+                                 .follows = i,
+                                 .wanted = next_wanted(&s->now.part[i].wanted) };
     }
-    s->ahead.n = s->now.n;
     for (size_t i = 0; i < s->ahead.n; i++)
         s->ahead.part_of[i]->n_steps++;
-    return true;
+    return s->ahead.n > 0;
 }
 
 void vug_scheduler_forget_ahead(vug_scheduler *s)

@@ -5,10 +5,11 @@ static vug_status init_tables(vug_step_tables *t, const vug_limits *limits, vug_
 {
     t->span = vug_alloc((size_t)limits->batch, sizeof(*t->span));
     t->token = vug_alloc((size_t)limits->batch, sizeof(*t->token));
+    t->follows = vug_alloc((size_t)limits->batch, sizeof(*t->follows));
     t->row = vug_alloc((size_t)limits->rows, sizeof(*t->row));
     t->wanted = vug_alloc((size_t)limits->rows, sizeof(*t->wanted));
     t->found = vug_alloc((size_t)limits->rows, sizeof(*t->found));
-    if (!t->span || !t->token || !t->row || !t->wanted || !t->found)
+    if (!t->span || !t->token || !t->follows || !t->row || !t->wanted || !t->found)
         return VUG_FAIL_NOMEM(err, "the tables of a step",
                               (size_t)limits->batch * sizeof(*t->span));
     return VUG_OK;
@@ -37,6 +38,7 @@ void vug_step_runner_release(vug_step_runner *r)
     for (int i = 0; i < VUG_STEPS_STARTED; i++) {
         vug_free(r->tables[i].span);
         vug_free(r->tables[i].token);
+        vug_free(r->tables[i].follows);
         vug_free(r->tables[i].row);
         vug_free(r->tables[i].wanted);
         vug_free(r->tables[i].found);
@@ -55,6 +57,7 @@ static void fill_tables(const vug_step_runner *r, vug_step_tables *t, const vug_
         const vug_kv_sequence *s = part[i].sequence;
         t->span[i] = (vug_span){ vug_kv_sequence_table(s), (int64_t)(s->n + part[i].n_before),
                                  (int64_t)part[i].n };
+        t->follows[i] = (int32_t)part[i].follows;
         if (follows)
             t->token[tokens] = 0;
         else
@@ -77,7 +80,7 @@ static void fill_tables(const vug_step_runner *r, vug_step_tables *t, const vug_
                            .wanted = wants_all ? NULL : t->wanted,
                            .found = wants_all ? NULL : t->found,
                            .head_stats = &r->model->head_stats,
-                           .follows = follows };
+                           .follows = follows ? t->follows : NULL };
 }
 
 /* ---- steps --------------------------------------------------------------------------------- */

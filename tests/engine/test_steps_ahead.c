@@ -332,7 +332,8 @@ static void extend_one(late_pair *p, size_t i)
     add_best(p, i);
 }
 
-static void begin_pair(late_pair *p)
+/* `ends`: a sequence whose last token the step behind which another is started has; PAIR: none. */
+static void begin_pair(late_pair *p, size_t ends)
 {
     *p = (late_pair){ .model = help_model(GOLDEN("qwen3"),
                                           (vug_model_options){ .context = 256, .slots = 2 }) };
@@ -346,6 +347,8 @@ static void begin_pair(late_pair *p)
         for (size_t i = 0; i < PAIR; i++) {
             const size_t n = step == 0 ? LENGTH - 1 : 1;
             p->e[i].job = greedy_job(p->model, p->id[i] + p->n[i], n, NULL);
+            if (i == ends)
+                p->e[i].job.n_more = 0;
             p->n[i] += n;
         }
         if (step == 1)
@@ -362,7 +365,13 @@ static void begin_pair(late_pair *p)
     assert_true(p->scheduler->has_ahead);
     for (size_t i = 0; i < PAIR; i++)
         add_best(p, i);
-    extend_one(p, 0); /* the step ahead, whose other call has not come */
+}
+
+/* The call of one sequence takes the step ahead; the other's has not come. */
+static void begin_with_late_call(late_pair *p)
+{
+    begin_pair(p, PAIR);
+    extend_one(p, 0);
     assert_true(p->sequence[1].ahead.has_result);
 }
 
@@ -382,7 +391,7 @@ static void test_results_are_kept_for_late_calls(void **state)
 {
     late_pair p;
     (void)state;
-    begin_pair(&p);
+    begin_with_late_call(&p);
     extend_one(&p, 1);
     assert_int_equal(p.sequence[1].n_steps, 1); /* no step was needed */
     assert_int_not_equal(p.id[1][p.n[1]], p.id[1][p.n[1] - 1]);
@@ -396,7 +405,7 @@ static void test_only_one_result_is_kept(void **state)
 {
     late_pair p;
     (void)state;
-    begin_pair(&p);
+    begin_with_late_call(&p);
     extend_one(&p, 0);
     assert_int_equal(p.scheduler->n_unclaimed, 1);
     extend_one(&p, 1);
@@ -409,12 +418,30 @@ static void test_other_tokens_drop_results(void **state)
 {
     late_pair p;
     (void)state;
-    begin_pair(&p);
+    begin_with_late_call(&p);
     p.id[1][p.n[1]] ^= 1;
     extend_one(&p, 1);
     extend_one(&p, 1);
     extend_one(&p, 0);
     end_pair(&p);
+}
+
+/* The tokens of one sequence follow while the other one ends, and begins again later. */
+static void test_sequences_that_end_are_left_out(void **state)
+{
+    (void)state;
+    for (size_t ends = 0; ends < PAIR; ends++) {
+        late_pair p;
+        begin_pair(&p, ends);
+        const size_t other = 1 - ends;
+        assert_int_equal(p.sequence[ends].n_steps, 0);
+        assert_int_equal(p.sequence[other].n_steps, 1);
+        extend_one(&p, other);
+        extend_one(&p, other);
+        extend_one(&p, ends);
+        assert_int_equal(p.scheduler->n_unclaimed, 0);
+        end_pair(&p);
+    }
 }
 
 /* ---- rows without logits ------------------------------------------------------------------------ */
@@ -485,6 +512,7 @@ int main(void)
         cmocka_unit_test(test_results_are_kept_for_late_calls),
         cmocka_unit_test(test_only_one_result_is_kept),
         cmocka_unit_test(test_other_tokens_drop_results),
+        cmocka_unit_test(test_sequences_that_end_are_left_out),
         cmocka_unit_test(test_lost_rows_are_computed_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

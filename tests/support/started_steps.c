@@ -135,10 +135,10 @@ static vug_status finish_step(const vug_program *program, vug_workspace *workspa
     started.in[0] = started.in[1];
     started.n_started--;
     for (int i = 0; in.follows && i < in.n_spans; i++) {
-        token[i] = started.decided[started.last][i].id;
+        token[i] = started.decided[started.last][in.follows[i]].id;
         step.token = token;
     }
-    step.follows = false;
+    step.follows = NULL;
     step.wanted = NULL;
     step.found = NULL;
     VUG_TRY(started.runs->run(program, workspace, &step, output, err));

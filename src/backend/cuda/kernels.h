@@ -270,9 +270,9 @@ typedef struct {
 } vug_cuda_wanted_job;
 uint64_t vug_cuda_wanted_bytes(int64_t rows);
 void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job);
-/* to [n]: the first `given` of best, and the last of them again. */
-void vug_cuda_take_best(cudaStream_t stream, const int32_t *best, int64_t given, int32_t *to,
-                        int64_t n);
+/* to [n]: best[row[i]] for the first `given`, and the last of them again. `row` is the host's. */
+void vug_cuda_take_best(cudaStream_t stream, const int32_t *best, const int32_t *row, int64_t given,
+                        int32_t *to, int64_t n);
 
 /* ---- probes.cu ------------------------------------------------------------------ */
 

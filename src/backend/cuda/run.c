@@ -257,7 +257,8 @@ static vug_status launch_all(vug_cuda_step *s, vug_cuda_workspace *ws, vug_err *
     VUG_TRY(vug_cuda_upload(ws, &padded, launched.tokens, s->tokens, &launched.inputs, err));
     s->inputs = launched.inputs;
     if (s->in->follows)
-        vug_cuda_take_best(s->stream, ws->best, s->tokens, launched.inputs.token, launched.tokens);
+        vug_cuda_take_best(s->stream, ws->best, s->in->follows, s->tokens, launched.inputs.token,
+                           launched.tokens);
     VUG_TRY(launch_step(&launched, err));
     if (lists_logits(s))
         VUG_TRY(launch_lists(s, err));

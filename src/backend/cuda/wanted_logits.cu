@@ -336,18 +336,30 @@ static __global__ void __launch_bounds__(THREADS)
         found->logit[i].logit = logits[found->logit[i].id];
 }
 
-static __global__ void best_kernel(const int32_t *best, int64_t given, int32_t *to, int64_t n)
+enum { TAKEN = 256 }; /* together: a kernel has room for so many rows in its arguments */
+
+struct taken_rows {
+    int32_t row[TAKEN];
+};
+
+static __global__ void best_kernel(const int32_t *best, const __grid_constant__ taken_rows from,
+                                   int32_t *to, int n)
 {
-    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    const int i = threadIdx.x;
     if (i < n)
-        to[i] = best[i < given ? i : given - 1];
+        to[i] = best[from.row[i]];
 }
 
-void vug_cuda_take_best(cudaStream_t stream, const int32_t *best, int64_t given, int32_t *to,
-                        int64_t n)
+void vug_cuda_take_best(cudaStream_t stream, const int32_t *best, const int32_t *row, int64_t given,
+                        int32_t *to, int64_t n)
 {
-    enum { TOKENS = 64 };
-    launch(stream, best_kernel, dim3(blocks_for(n, TOKENS)), TOKENS, best, given, to, n);
+    for (int64_t first = 0; first < n; first += TAKEN) {
+        const int taken = (int)(n - first < TAKEN ? n - first : TAKEN);
+        taken_rows from;
+        for (int i = 0; i < taken; i++)
+            from.row[i] = row[first + i < given ? first + i : given - 1];
+        launch(stream, best_kernel, dim3(1), TAKEN, best, from, to + first, taken);
+    }
 }
 
 uint64_t vug_cuda_wanted_bytes(int64_t rows)
