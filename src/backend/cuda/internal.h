@@ -100,8 +100,7 @@ typedef struct {
     int n;
     uint32_t activation, norm, add; /* nodes; 0: none */
     uint32_t source; /* the node that gives the rows, if nothing else reads it; 0: another does */
-    uint32_t gated; /* the same, if it is the activation of another product; 0: it is not. In a step
-                        of many rows this product computes it. */
+    uint32_t gated;  /* the source, if an activation: with many rows this product computes it */
 } vug_cuda_product;
 
 typedef struct {
@@ -122,8 +121,7 @@ typedef struct {
     int32_t *product_of;       /* [nodes] the product that a node is part of, or -1 */
     int32_t n_products;
     uint32_t *rotated_by; /* [nodes] the ATTENTION node that rotates a query or key itself, or 0 */
-    uint32_t *row_reader; /* [nodes] the first node of the product whose rows the value is, if
-                             nothing else reads it, or 0 */
+    uint32_t *row_reader; /* [nodes] the product, by its first node, that alone reads it, or 0 */
     uint64_t *offset;     /* [nodes] of a value, in bytes */
     bool data_by_token;   /* all data inputs of the graph have a row of fixed size for each token */
     uint64_t value_bytes; /* of all values */

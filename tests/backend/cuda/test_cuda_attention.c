@@ -295,8 +295,8 @@ static void test_sequences_do_not_depend_on_others(void **state)
         skip();
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         rng r = { 17 };
-        const size_t q = (size_t)(MOST_TOKENS * shapes[i].heads * shapes[i].width);
-        const size_t k = (size_t)(MOST_TOKENS * KV_HEADS * shapes[i].width);
+        const size_t q = (size_t)(shapes[i].width * MOST_TOKENS * shapes[i].heads);
+        const size_t k = (size_t)(shapes[i].width * MOST_TOKENS * KV_HEADS);
         const attention_rows rows = { random_rows(&r, q, 1), random_rows(&r, k, 1),
                                       random_rows(&r, k, 1) };
         check_sequences(&shapes[i], VUG_ACTIVATIONS_Q8, &rows, 20);
