@@ -111,7 +111,8 @@ static size_t tokens_left(const vug_generation_state *g)
     return most == 0 ? SIZE_MAX : most > n ? most - n : 0;
 }
 
-/* Whether the answer's tokens change logits: no device knows those of a step before its token. */
+/* Whether penalties change logits by the answer's tokens: then no step can be started before the host has
+ * the token of the one before. */
 static bool penalizes(const vug_generation_state *g)
 {
     const vug_sampler_settings *settings = &g->sampler.settings;

@@ -23,7 +23,7 @@ typedef struct {
     size_t n_draft;       /* the number of last tokens that are drafts: not accepted yet */
     size_t n_before;      /* tokens between those that are cached and `token`: of a step that was
                                  started before and is not finished */
-    size_t follows;       /* the row that decides on the token, of the step that a step follows */
+    size_t follows; /* in a step that follows another one: its row that decides on the token */
     vug_logits_wanted wanted; /* of each row */
 } vug_step_part;
 
@@ -35,9 +35,10 @@ VUG_MUST_CHECK vug_status vug_step_run(vug_step_runner *runner, const vug_step_p
                                        vug_err *err);
 /* The same in two halves: steps are finished in the order in which they were started, and at most
  * VUG_STEPS_STARTED are not finished, one on a device that only runs steps. A step that follows the one
- * before it has one token of each part, whose only row wants one logit or a draw, as the parts of that
- * step; `token` is ignored, as a row of that step decides on it. The rows of a step behind which another
- * one was started have lists, or no logits. `cancel` lives until the step is finished. */
+ * before it has one token of each part, of sequences of that step. Their only rows want one logit or a
+ * draw, as all rows of that step do; `token` is ignored, as row `follows` of that step decides on it. The
+ * rows of a step behind which another one was started have lists, or no logits. `cancel` lives until the
+ * step is finished. */
 VUG_MUST_CHECK vug_status vug_step_start(vug_step_runner *runner, const vug_step_part *part,
                                          size_t n_parts, bool follows,
                                          const vug_cancel_token *cancel, vug_err *err);
