@@ -168,10 +168,9 @@ static void check_linear(const vug_cpu_env *env, const float *x, int64_t rows, c
 static void test_products(void **state)
 {
     (void)state;
-    enum { MAX_ROWS = VUG_CPU_MAX_FLOAT_ROWS }; /* with more, all kernel sets use panels */
-    static const int64_t row_counts[] = {
-        1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 25, MAX_ROWS, MAX_ROWS + 1, MAX_ROWS + 9
-    };
+    enum { MOST = VUG_CPU_MAX_FLOAT_ROWS }; /* with more, all kernel sets use panels */
+    static const int64_t row_counts[] = { 1,  2,  3,  4,  5,  7,    8,        9,
+                                          12, 13, 16, 17, 25, MOST, MOST + 1, MOST + 9 };
     enum { N_COUNTS = sizeof(row_counts) / sizeof(row_counts[0]) };
     rng r = { 21 };
     vug_cpu_env env[MAX_ENVS];
