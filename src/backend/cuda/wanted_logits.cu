@@ -336,7 +336,7 @@ static __global__ void __launch_bounds__(THREADS)
         found->logit[i].logit = logits[found->logit[i].id];
 }
 
-enum { TAKEN = 256 }; /* together: a kernel has room for so many rows in its arguments */
+enum { TAKEN = 256 }; /* by one launch, which has their rows in its arguments */
 
 struct taken_rows {
     int32_t row[TAKEN];
