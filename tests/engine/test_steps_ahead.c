@@ -332,7 +332,7 @@ static void extend_one(late_pair *p, size_t i)
     add_best(p, i);
 }
 
-/* `ends`: a sequence whose last token the step behind which another is started has; PAIR: none. */
+/* `ends`: the sequence that ends with the step behind which another one is started; PAIR: none. */
 static void begin_pair(late_pair *p, size_t ends)
 {
     *p = (late_pair){ .model = help_model(GOLDEN("qwen3"),

@@ -28,9 +28,9 @@ static inline HOST_AND_DEVICE int64_t vug_cuda_block_rows(int64_t rows)
     return (rows + 7) / 8 * 8;
 }
 
-/* Where an element of `rows` rows lies, in bytes from the first block of its term. */
-static inline HOST_AND_DEVICE int64_t vug_cuda_block_place(int64_t rows, int64_t row,
-                                                           int64_t column)
+/* The offset of an element of `rows` rows, in bytes from the first block of its term. */
+static inline HOST_AND_DEVICE int64_t vug_cuda_block_offset(int64_t rows, int64_t row,
+                                                            int64_t column)
 {
     const int64_t block = column / VUG_CUDA_TILE_PAD, chunk = column / 8;
     return (block * vug_cuda_block_rows(rows) + row) * VUG_CUDA_BLOCK_ROW_BYTES +

@@ -53,7 +53,7 @@ typedef struct {
     int64_t window; /* 0: full */
     int pages;      /* at least those that a token sees: they are computed side by side; or 0 */
     int terms;      /* of queries and weights of keys on tensor cores: 1 or 2 */
-    bool in_blocks; /* so many terms of the results are stored in `out`, in whole blocks of rows
+    bool in_blocks; /* `out` gets `terms` terms of the results, in whole blocks of rows
                        [tokens,heads * E] (activation_blocks.h): of single tokens without `pages` */
     float scale, softcap;
 } vug_cuda_attention_job;

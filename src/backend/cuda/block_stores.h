@@ -15,7 +15,7 @@ static __device__ __forceinline__ void store_terms(uint8_t *blocks, int64_t rows
 {
     const int64_t term_bytes =
             vug_cuda_blocks_of(width) * vug_cuda_block_rows(rows) * VUG_CUDA_BLOCK_ROW_BYTES;
-    uint8_t *to = blocks + vug_cuda_block_place(rows, row, column);
+    uint8_t *to = blocks + vug_cuda_block_offset(rows, row, column);
 #pragma unroll
     for (int term = 0; term < terms; term++, to += term_bytes) {
         if (n == 1)
