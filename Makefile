@@ -8,7 +8,8 @@ CXX     ?= c++
 BUILD   ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
-OPT     ?= -O2 -g
+# With names and lines for backtraces; to look at variables in a debugger: OPT='-O0 -g'.
+OPT     ?= -O2 -g1
 SAN     ?=
 # Seconds per fuzz target; a part of the name of the tests to run.
 SECONDS ?= 60
@@ -173,7 +174,7 @@ $(BUILD)/libapp.a: $(filter-out $(MAIN_OBJ),$(call obj,$(APP_SRC)))
 $(BUILD)/libtest.a: $(call obj,$(HELP_SRC))
 	$(archive)
 
-$(BUILD)/libvug.so: LINK_FLAGS = -shared $(if $(filter Linux,$(OS)),-Wl$(,)-soname$(,)libvug.so.$(SO)) \
+$(BUILD)/libvug.so: private LINK_FLAGS = -shared $(if $(filter Linux,$(OS)),-Wl$(,)-soname$(,)libvug.so.$(SO)) \
     $(if $(filter Darwin,$(OS)),-Wl$(,)-install_name$(,)$(PREFIX)/lib/libvug.so.$(SO))
 $(BUILD)/libvug.so: $(call obj,$(LIB_SRC) $(DEVICE_SRC))
 	$(link)
@@ -182,7 +183,7 @@ $(BUILD)/vug: $(MAIN_OBJ) $(BUILD)/libapp.a $(BUILD)/libvug.a
 	$(link)
 $(BUILD)/tests/%: LINK_LIBS = $(TEST_LIBS) $(APP_LIBS)
 # tests/support/alloc_hook.c stands between these tests and the heap.
-$(addprefix $(BUILD)/tests/,test_alloc test_prefix_random): LINK_FLAGS = $(if $(filter Linux,$(OS)),\
+$(addprefix $(BUILD)/tests/,test_alloc test_prefix_random): private LINK_FLAGS = $(if $(filter Linux,$(OS)),\
     $(addprefix -Wl$(,)--wrap=,malloc calloc realloc aligned_alloc free))
 # A test program lies in build/tests/ by its name alone, whatever folder its source is in. Some run vug,
 # which is therefore built first.
@@ -255,9 +256,9 @@ STRICT = -fno-sanitize-recover=all -fno-omit-frame-pointer \
          -Wno-unknown-warning-option -Wno-maybe-uninitialized -Wno-format-truncation
 san: ## the suite under ASan and UBSan, the threaded tests under TSan
 	@tools/deps check
-	@$(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN='-fsanitize=thread $(STRICT)' \
+	@$(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g1' SAN='-fsanitize=thread $(STRICT)' \
 	    TEST_SRC='$(THREADED)' TEST_WITH="$$(setarch -R true 2>/dev/null && echo setarch -R)" run-tests
-	@$(MAKE) BUILD=$(BUILD)/san OPT='-O1 -g' SAN='-fsanitize=address,undefined $(STRICT)' run-tests
+	@$(MAKE) BUILD=$(BUILD)/san OPT='-O1 -g1' SAN='-fsanitize=address,undefined $(STRICT)' run-tests
 
 # Findings land in build/fuzz/findings; with a name that says what they are they move
 # to tests/fuzz/regressions/NAME/, where `make check` tries them from then on.
@@ -265,7 +266,7 @@ fuzz: ## every libFuzzer target for SECONDS=60
 	@tools/deps fuzz
 	@if echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void){return 0;}' | \
 	    $(or $(CLANG),false) -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null; \
-	then $(MAKE) -k BUILD=$(BUILD)/fuzz CC=$(CLANG) OPT='-O1 -g' \
+	then $(MAKE) -k BUILD=$(BUILD)/fuzz CC=$(CLANG) OPT='-O1 -g1' \
 	    SAN='-fsanitize=fuzzer-no-link,address,undefined $(STRICT)' $(FUZZ_SRC:tests/fuzz/fuzz_%.c=fuzz-%); \
 	else echo "fuzz: skipped: this machine's clang has no libFuzzer runtime"; fi
 fuzz-%: $(BUILD)/fuzz/%
