@@ -60,22 +60,23 @@ typedef struct {
 /* All 0 on a device without an allocator of its own, such as the CPU. */
 VUG_API vug_device_memory vug_model_device_memory(const vug_model *model);
 
-/* ---- layers on two devices ------------------------------------------------------------------ */
+/* ---- models on two devices ------------------------------------------------------------------ */
 
-/* What of a model is on a device (vug_model_options.gpu_layers). Bytes are planned before anything is
- * allocated. */
+/* What of a model is on a device (gpu_layers and cpu_experts of vug_model_options). Bytes are planned
+ * before anything is allocated. */
 typedef struct {
     const char *device;
     int64_t first_layer, n_layers;
+    int64_t n_expert_layers; /* layers whose experts it computes for another part, which has the rest */
     uint64_t weights; /* that steps read there, as large as in the files; a tied head is on both
                                devices */
     uint64_t session_cache; /* keys and values of one session with the whole context */
     uint64_t buffers;       /* of a step */
 } vug_model_part;
 
-/* 1, or 2 if the layers are on two devices. */
+/* 1; one more if the layers are on two devices, and one more for experts on the CPU. */
 VUG_API size_t vug_model_part_count(const vug_model *model);
-/* `i` < vug_model_part_count(); the part with the embedding is first. */
+/* `i` < vug_model_part_count(); the part with the embedding is first, that of experts last. */
 VUG_API vug_model_part vug_model_part_at(const vug_model *model, size_t i);
 
 #ifdef __cplusplus

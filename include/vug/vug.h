@@ -209,6 +209,7 @@ typedef struct {
     int gpu_layers;     /* the last layers and the head run on it, the others on the CPU; 0: as many
                               as fit; -1: none; more than there are: the embedding, too. More than
                               0 without a GPU or the name of a device is refused */
+    int cpu_experts;    /* so many first layers have their experts on the CPU; 0: none */
     int context;        /* most tokens in a session; 0: 4096, the trained context or what
                               kv_memory holds, whichever is least */
     int batch;          /* most tokens in one step; 0: 512 */
@@ -232,8 +233,7 @@ typedef struct {
                               drafts for speculative decoding; NULL: none; for vug_model_open only */
     const char *profile; /* the compile profile: a file, "prefill" or "decode"; NULL: vug.toml
                               beside the weights if it exists, else "prefill" */
-    const char *kv;      /* the element format of KV caches: "f32", "f16", "bf16", "q8"; NULL:
-                              the profile's choice, else "f32" */
+    const char *kv;      /* of caches: "f32", "f16", "bf16", "q8"; NULL: the profile's, or "f32" */
     const char *activations; /* how matrix products round their input: "q8" (to 8 bits if the
                                 weights are in blocks), "bf16" (also to BF16 if the weights are BF16)
                                 or "f32" (not at all); NULL: the profile's choice, else "q8" */

@@ -18,6 +18,13 @@ bool vug_weight_has_mlx_scales(const vug_weight *weight);
 /* The first dimension of a step's tokens (VUG_DIM_T) or output rows (VUG_DIM_R): the symbol,
  * or a number if the graph was made for a fixed number of them. */
 int64_t vug_graph_step_dim(const vug_graph *graph, int64_t symbol);
+/* Checks that the weights [n_weights] have the slots of a PARAM node, in its shape. */
+VUG_MUST_CHECK vug_status vug_check_weight(const char *device, const vug_node *node,
+                                           const vug_weight *weight, size_t n_weights,
+                                           vug_err *err);
+/* Checks that a plan has the experts of the graph's HOST_EXPERTS nodes. */
+VUG_MUST_CHECK vug_status vug_check_host_experts(const char *device, const vug_graph *graph,
+                                                 const vug_plan *plan, vug_err *err);
 /* Checks the operands and rows of every node, the shapes of the weights [n_weights], and the
  * outputs; which formats and sizes it supports is left to the device. */
 VUG_MUST_CHECK vug_status vug_check_graph(const char *device, const vug_graph *graph,
@@ -53,7 +60,10 @@ int vug_step_queries(const vug_step_in *in, vug_span *query);
 
 /* Adds that a node with `rows` rows ran once, and what it read and computed, but not its time.
  * `weight[slot]` as in the program. */
-void vug_step_add_cost(const vug_graph *graph, const vug_weight *weight, const vug_node *node,
-                       int64_t rows, vug_op_cost *to);
+void vug_step_add_cost(const vug_graph *graph, const vug_plan *plan, const vug_weight *weight,
+                       const vug_node *node, int64_t rows, vug_op_cost *to);
+/* What `rows` products with `k` of `n` experts' matrices like `weight` read and compute. */
+void vug_step_add_expert_products(const vug_weight *weight, int64_t n, int64_t k, int64_t rows,
+                                  vug_op_cost *to);
 
 #endif

@@ -1,5 +1,6 @@
 /* The checks of a graph and its weights that do not depend on the device. */
 #include "backend/checks.h"
+#include "backend/host_experts.h"
 
 /* The inputs that the operand letters of ops.def stand for. */
 static const vug_input input_of[128] = {
@@ -58,17 +59,17 @@ typedef struct {
     size_t n_weights;
 } graph_check;
 
-static vug_status check_weight_shape(const graph_check *c, const vug_node *node, vug_err *err)
+vug_status vug_check_weight(const char *device, const vug_node *node, const vug_weight *weight,
+                            size_t n_weights, vug_err *err)
 {
     const vug_shape *shape = &node->shape;
     const int64_t rows = shape->rank > 1 ? shape->dim[shape->rank - 2] : 1;
     const int64_t slot = node->at.param.slot, n = vug_param_slots(node);
-    if (slot < 0 || (uint64_t)(slot + n) > c->n_weights)
-        return vug_reject_node(c->device, node, err, "the device has no such weight");
-    for (const vug_weight *w = c->weight + slot; w < c->weight + slot + n; w++) {
+    if (slot < 0 || (uint64_t)(slot + n) > n_weights)
+        return vug_reject_node(device, node, err, "the device has no such weight");
+    for (const vug_weight *w = weight + slot; w < weight + slot + n; w++) {
         if (!w->data || w->rows != rows || w->columns != shape->dim[shape->rank - 1])
-            return vug_reject_node(c->device, node, err,
-                                   "the device has a weight of another shape");
+            return vug_reject_node(device, node, err, "the device has a weight of another shape");
     }
     return VUG_OK;
 }
@@ -101,7 +102,7 @@ static vug_status check_node(const graph_check *c, const vug_node *node, vug_err
             return vug_reject_node(c->device, node, err, "an input is of the wrong kind");
     }
     if (node->op == VUG_OP_PARAM)
-        VUG_TRY(check_weight_shape(c, node, err));
+        VUG_TRY(vug_check_weight(c->device, node, c->weight, c->n_weights, err));
     return check_rows(c, node, err);
 }
 
@@ -121,6 +122,19 @@ vug_status vug_check_graph(const char *device, const vug_graph *g, const vug_wei
         if (node->op == VUG_OP_INPUT || !is_operand(node, 'x'))
             return VUG_FAIL(err, VUG_UNSUPPORTED, "%s: output '%s' is not a computed value", device,
                             g->output[i].name);
+    }
+    return VUG_OK;
+}
+
+vug_status vug_check_host_experts(const char *device, const vug_graph *g, const vug_plan *plan,
+                                  vug_err *err)
+{
+    const int n = plan->host_experts ? vug_host_experts_count(plan->host_experts) : 0;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        if (node->op == VUG_OP_HOST_EXPERTS &&
+            (node->at.host_experts.index < 0 || node->at.host_experts.index >= n))
+            return vug_reject_node(device, node, err, "the host does not have these experts");
     }
     return VUG_OK;
 }

@@ -1,5 +1,6 @@
 /* What the nodes of a step read and compute, from which the limit of their speed follows. */
 #include "backend/checks.h"
+#include "backend/host_experts.h"
 
 static double weight_bytes(const vug_weight *w)
 {
@@ -19,19 +20,25 @@ static void add_products(const vug_weight *w, int64_t n, int64_t rows, vug_op_co
     to->flop += 2 * (double)rows * (double)w->rows * (double)w->columns;
 }
 
-void vug_step_add_cost(const vug_graph *graph, const vug_weight *weight, const vug_node *node,
-                       int64_t rows, vug_op_cost *to)
+/* Rows may share experts, so fewer than this may be read. */
+void vug_step_add_expert_products(const vug_weight *weight, int64_t n, int64_t k, int64_t rows,
+                                  vug_op_cost *to)
+{
+    const int64_t chosen = rows * k;
+    add_products(weight, chosen < n ? chosen : n, chosen, to);
+}
+
+void vug_step_add_cost(const vug_graph *graph, const vug_plan *plan, const vug_weight *weight,
+                       const vug_node *node, int64_t rows, vug_op_cost *to)
 {
     to->runs++;
     if (node->op == VUG_OP_LINEAR)
         add_products(&weight[vug_graph_at(graph, node->in[1])->at.param.slot], 1, rows, to);
-    if (node->op != VUG_OP_EXPERTS)
-        return;
-    /* Rows may share experts, so fewer than this may be read. */
-    const int64_t chosen = rows * (vug_graph_at(graph, node->in[1])->shape.dim[1] / 2);
-    for (int i = 2; i < 5; i++) {
+    if (node->op == VUG_OP_HOST_EXPERTS)
+        vug_host_experts_add_cost(plan->host_experts, node->at.host_experts.index, rows, to);
+    for (int i = 2; node->op == VUG_OP_EXPERTS && i < 5; i++) {
         const vug_node *param = vug_graph_at(graph, node->in[i]);
-        const int64_t n = vug_param_slots(param);
-        add_products(&weight[param->at.param.slot], chosen < n ? chosen : n, chosen, to);
+        vug_step_add_expert_products(&weight[param->at.param.slot], vug_param_slots(param),
+                                     vug_graph_at(graph, node->in[1])->shape.dim[1] / 2, rows, to);
     }
 }

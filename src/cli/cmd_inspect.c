@@ -83,6 +83,7 @@ static void write_part(const vug_inspection *in, size_t i, vug_json_writer *js)
     vug_json_put_string(js, "device", part.device);
     vug_json_put_i64(js, "first_layer", part.first_layer);
     vug_json_put_i64(js, "layers", part.n_layers);
+    vug_json_put_i64(js, "expert_layers", part.n_expert_layers);
     vug_json_put_u64(js, "weights", part.weights);
     vug_json_put_u64(js, "session_cache", part.session_cache);
     vug_json_put_u64(js, "buffers", part.buffers);

@@ -64,15 +64,18 @@ static void print_memory(const vug_memory_plan *plan, vug_buf *to)
 /* What is on which of two devices. */
 static void print_parts(const vug_model *model, vug_buf *to)
 {
-    vug_buf_printf(to, "\ndevices\n  %-6s %-12s %12s %20s %12s\n", "", "layers", "weights",
+    vug_buf_printf(to, "\ndevices\n  %-6s %-16s %12s %20s %12s\n", "", "layers", "weights",
                    "KV cache of a slot", "step buffers");
     for (size_t i = 0; i < vug_model_part_count(model); i++) {
         const vug_model_part part = vug_model_part_at(model, i);
         char layers[32] = "embedding";
-        if (part.n_layers > 0)
+        if (part.n_expert_layers > 0)
+            (void)snprintf(layers, sizeof(layers), "experts of %lld",
+                           (long long)part.n_expert_layers);
+        else if (part.n_layers > 0)
             (void)snprintf(layers, sizeof(layers), "%lld-%lld", (long long)part.first_layer,
                            (long long)(part.first_layer + part.n_layers - 1));
-        vug_buf_printf(to, "  %-6s %-12s %12s %20s %12s\n", part.device, layers,
+        vug_buf_printf(to, "  %-6s %-16s %12s %20s %12s\n", part.device, layers,
                        vug_human_bytes(part.weights).text, vug_human_bytes(part.session_cache).text,
                        vug_human_bytes(part.buffers).text);
     }

@@ -306,6 +306,7 @@ vug_model_options vug_options_model(const vug_options *opt)
         .device = opt->device,
         .gpu_layers =
                 opt->given[VUG_OPTION_gpu_layers] && opt->gpu_layers == 0 ? -1 : opt->gpu_layers,
+        .cpu_experts = opt->cpu_experts,
         .context = opt->context,
         .batch = opt->batch,
         .snapshot_percent = opt->snapshots ? opt->snapshots : -1,

@@ -21,19 +21,43 @@ static vug_weight bound_weight(const vug_binding *binding, size_t slot)
     return w;
 }
 
-vug_status vug_model_create_weights(vug_model *m, vug_err *err)
+/* Gives a device the weights that are moved to the CPU, or all others. */
+static vug_status create_weights(const vug_model *m, const vug_backend *backend, vug_device *device,
+                                 bool moved, vug_device_weights **out, vug_err *err)
 {
     const vug_binding *binding = &m->checkpoint.binding;
     vug_weight *weight = vug_alloc_zero(binding->n_slots, sizeof(*weight));
     if (!weight)
         return VUG_FAIL_NOMEM(err, "the table of weights", binding->n_slots * sizeof(*weight));
     for (size_t i = 0; i < binding->n_slots; i++) {
-        if (binding->tensor[i])
+        if (binding->tensor[i] && vug_model_moves_slot(m, i) == moved)
             weight[i] = bound_weight(binding, i);
     }
-    const vug_status st =
-            m->backend->weights_create(m->device, weight, binding->n_slots, &m->weights, err);
+    const vug_status st = backend->weights_create(device, weight, binding->n_slots, out, err);
     vug_free(weight);
+    return st;
+}
+
+vug_status vug_model_create_weights(vug_model *m, vug_err *err)
+{
+    if (m->experts.cpu)
+        VUG_TRY(create_weights(m, vug_backend_host(), m->experts.cpu, true, &m->experts.weights,
+                               err));
+    return create_weights(m, m->backend, m->device, false, &m->weights, err);
+}
+
+/* Fuses a graph whose experts are moved to the CPU. */
+static vug_status fuse_without_experts(const vug_model *m, const vug_graph *graph,
+                                       const vug_profile *profile, vug_compiled *c, vug_err *err)
+{
+    const vug_model_experts *experts = &m->experts;
+    vug_graph moved;
+    VUG_TRY(vug_host_experts_create(experts->cpu, experts->weights, graph, experts->first,
+                                    experts->end, profile->activations, &c->limits,
+                                    &c->host_experts, err));
+    VUG_TRY(vug_move_experts(graph, experts->first, experts->end, &moved, err));
+    const vug_status st = vug_fuse_with(&moved, profile, &c->fused, NULL, err);
+    vug_graph_release(&moved);
     return st;
 }
 
@@ -42,12 +66,14 @@ static vug_status compile_graph(const vug_model *m, const vug_graph *graph,
                                 const vug_profile *profile, vug_head_screen head_screen,
                                 vug_compiled *c, vug_err *err)
 {
-    VUG_TRY(vug_fuse_with(graph, profile, &c->fused, NULL, err));
+    VUG_TRY(m->experts.cpu ? fuse_without_experts(m, graph, profile, c, err)
+                           : vug_fuse_with(graph, profile, &c->fused, NULL, err));
     VUG_TRY(vug_plan_init(&c->fused, c->limits.batch, c->limits.rows, ALIGN, &c->plan, err));
     c->plan.tile_rows = profile->tile_rows;
     c->plan.kv = profile->kv;
     c->plan.activations = profile->activations;
     c->plan.head_screen = head_screen;
+    c->plan.host_experts = c->host_experts;
     return c->backend->compile(m->weights, &c->fused, &c->plan, &c->limits, &c->program, err);
 }
 
@@ -78,6 +104,7 @@ void vug_compiled_release(vug_compiled *c)
 {
     if (c->program)
         c->backend->release(c->program);
+    vug_host_experts_destroy(c->host_experts);
     vug_plan_release(&c->plan);
     vug_graph_release(&c->fused);
     vug_graph_release(&c->graph);

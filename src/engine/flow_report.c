@@ -69,7 +69,7 @@ vug_flow_memory vug_flow_count_memory(const vug_flow_object *flow, const vug_com
         .cache = vug_kv_sequence_bytes(compiled->backend, flow->model->device,
                                        compiled->backend->kv_layout(compiled->program),
                                        &compiled->limits),
-        .buffers = sizes.workspace_bytes,
+        .buffers = sizes.workspace_bytes + vug_host_experts_bytes(compiled->host_experts),
     };
     bytes.total = bytes.weights + bytes.program + bytes.buffers +
                   bytes.cache * (uint64_t)flow->options.max_batch;

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "backend/backend.h"
+#include "backend/host_experts.h"
 #include "core/pool.h"
 #include "engine/kv_disk.h"
 #include "engine/offline.h"
@@ -38,6 +38,7 @@ typedef struct {
     vug_graph graph; /* as the architecture built it */
     vug_graph fused;
     vug_plan plan;
+    vug_host_experts *host_experts; /* of vug_model.experts; NULL: none */
     vug_program *program;
     const vug_backend *backend;
     vug_limits limits;
@@ -80,12 +81,21 @@ typedef struct {
 
 /* ---- model ----------------------------------------------------------------------- */
 
+/* Experts that the CPU computes while the model's device runs the rest: those of the layers first ..
+ * end - 1. All-zero: none. */
+typedef struct {
+    int first, end;
+    vug_device *cpu;
+    vug_device_weights *weights; /* theirs, which the model's device does not have */
+} vug_model_experts;
+
 struct vug_model {
     char *path;
     vug_checkpoint checkpoint;
     const vug_backend *backend;
     vug_device *device;
-    bool is_split;               /* the device is a layer split (layer_split.h) */
+    bool is_split; /* the device is a layer split (layer_split.h) */
+    vug_model_experts experts;
     char placement[256];         /* what runs where, for the user; empty: all on one device */
     vug_device_weights *weights; /* of every program of the model */
     vug_device_info device_info;
@@ -135,10 +145,15 @@ VUG_MUST_CHECK vug_status vug_model_encode_chat(const vug_model *model, const vu
 /* ---- the devices of a model (model_devices.c) -------------------------------------- */
 
 /* Opens the model's device: the last `layers` layers, the norm and the head are on `backend`, the
- * others and the embedding on the CPU. With more layers than the model has all is on `backend`. */
+ * others and the embedding on the CPU. With more layers than the model has all is on `backend`. The CPU
+ * has the experts of the first `cpu_experts` layers. */
 VUG_MUST_CHECK vug_status vug_model_open_device(vug_model *model, const vug_backend *backend,
                                                 const vug_device_options *options, int64_t layers,
-                                                vug_err *err);
+                                                int64_t cpu_experts, vug_err *err);
+/* Closes it. Its weights are destroyed. */
+void vug_model_close_device(vug_model *model);
+/* Whether the slot's weight is that of an expert that the CPU computes for the device. */
+bool vug_model_moves_slot(const vug_model *model, size_t slot);
 /* The fewest layers that can be on a device of their own: those that read the keys and values of
  * another layer are on its device. */
 int64_t vug_model_least_layers(const vug_model *model);

@@ -29,6 +29,7 @@ static vug_status compile_part(vug_split_program *p, int i, const vug_plan *whol
     plan->kv = whole->kv;
     plan->activations = whole->activations;
     plan->head_screen = whole->head_screen;
+    plan->host_experts = whole->host_experts;
     return p->weights->device->part[i].backend->compile(p->weights->part[i], g, plan, &p->limits,
                                                         &p->part[i], err);
 }

@@ -111,6 +111,8 @@ void vug_model_fill_info(vug_model *m)
 {
     const vug_config *c = &m->checkpoint.config;
     m->device_info = m->backend->describe(m->device);
+    if (m->device_info.threads == 0 && m->experts.cpu)
+        m->device_info.threads = vug_backend_host()->describe(m->experts.cpu).threads;
     const vug_compiled *main = &m->main.compiled;
     const vug_program_sizes sizes = m->backend->sizes(main->program);
     vug_model_info *info = &m->info;
@@ -149,12 +151,14 @@ void vug_model_fill_info(vug_model *m)
     describe_work(m, info);
     vug_memory_plan *plan = &info->memory;
     plan->weights_copied = m->backend->weights_bytes(m->weights);
+    if (m->experts.weights)
+        plan->weights_copied += vug_backend_host()->weights_bytes(m->experts.weights);
     plan->weights_decoded =
             m->backend->weights_decoded ? m->backend->weights_decoded(m->weights) : 0;
     plan->tokenizer = m->checkpoint.tokenizer ? vug_tokenizer_memory(m->checkpoint.tokenizer) : 0;
     plan->graph = sizes.program_bytes + graph_bytes(&main->graph) + graph_bytes(&main->fused) +
                   main->fused.n * sizeof(uint64_t);
-    plan->buffers = sizes.workspace_bytes;
+    plan->buffers = sizes.workspace_bytes + vug_host_experts_bytes(main->host_experts);
     plan->session_cache = vug_kv_sequence_bytes(m->backend, m->device,
                                                 m->backend->kv_layout(main->program), &m->limits);
     plan->cache = (uint64_t)m->limits.rows * plan->session_cache;

@@ -174,10 +174,10 @@ static void close_program(vug_model *m)
     vug_step_runner_release(&m->main);
     if (m->weights)
         m->backend->weights_destroy(m->weights);
-    if (m->device)
-        m->backend->close(m->device);
+    if (m->experts.weights)
+        vug_backend_host()->weights_destroy(m->experts.weights);
     m->weights = NULL;
-    m->device = NULL;
+    vug_model_close_device(m);
 }
 
 /* Opens the model's device with its last `layers` layers on `backend`, compiles the program for the
@@ -190,7 +190,7 @@ static vug_status try_layers(vug_model *m, const vug_model_options *o, const vug
                                         .memory_limit = vug_model_memory_limit(m, o) };
     close_program(m);
     VUG_TRY(vug_limits_choose(o, &m->checkpoint.config, &m->limits, err));
-    VUG_TRY(vug_model_open_device(m, backend, &device, layers, err));
+    VUG_TRY(vug_model_open_device(m, backend, &device, layers, o->cpu_experts, err));
     VUG_TRY(vug_model_create_weights(m, err));
     VUG_TRY(compile_main(m, err));
     VUG_TRY(fit_context(m, o, err));
@@ -220,6 +220,32 @@ static vug_status fit_layers(vug_model *m, const vug_model_options *o, const vug
     return whole->code;
 }
 
+/* Two CPU devices are a test of what is on two devices, which one asks for by the name "cpu". */
+static vug_status check_placement(const vug_model *m, const vug_model_options *o,
+                                  const vug_backend *backend, vug_err *err)
+{
+    const bool is_alone = !o->device && backend == vug_backend_host();
+    if (o->gpu_layers < -1)
+        return VUG_FAIL(err, VUG_ARGUMENT, "gpu_layers: %d, expected -1 or more", o->gpu_layers);
+    if (o->gpu_layers > 0 && is_alone)
+        return VUG_FAIL(
+                err, VUG_ARGUMENT,
+                "gpu_layers: %d, expected none: no GPU is available (`vug devices` lists the "
+                "devices)",
+                o->gpu_layers);
+    if (o->cpu_experts < 0)
+        return VUG_FAIL(err, VUG_ARGUMENT, "cpu_experts: %d, expected 0 or more", o->cpu_experts);
+    if (o->cpu_experts > 0 && m->checkpoint.config.n_experts == 0)
+        return VUG_FAIL(err, VUG_ARGUMENT, "cpu_experts: %d, expected 0: the model has no experts",
+                        o->cpu_experts);
+    if (o->cpu_experts > 0 && is_alone)
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "cpu_experts: %d, expected 0: no GPU is available (`vug devices` lists the "
+                        "devices)",
+                        o->cpu_experts);
+    return VUG_OK;
+}
+
 /* Opens the devices and compiles the program for the checkpoint, which is open already. `folder` may
  * contain a profile. */
 static vug_status open_program(vug_model *m, const char *folder, const vug_model_options *o,
@@ -231,15 +257,7 @@ static vug_status open_program(vug_model *m, const char *folder, const vug_model
     const vug_backend *backend = vug_backend_select(o->device, err);
     if (!backend)
         return VUG_ARGUMENT;
-    if (o->gpu_layers < -1)
-        return VUG_FAIL(err, VUG_ARGUMENT, "gpu_layers: %d, expected -1 or more", o->gpu_layers);
-    /* Two CPU devices are a test of the split, which one asks for by the name "cpu". */
-    if (o->gpu_layers > 0 && !o->device && backend == vug_backend_host())
-        return VUG_FAIL(
-                err, VUG_ARGUMENT,
-                "gpu_layers: %d, expected none: no GPU is available (`vug devices` lists the "
-                "devices)",
-                o->gpu_layers);
+    VUG_TRY(check_placement(m, o, backend, err));
     if (o->gpu_layers != 0) {
         const int64_t layers = o->gpu_layers > 0 ? o->gpu_layers : 0;
         VUG_TRY(try_layers(m, o, backend, layers, err));
@@ -249,7 +267,9 @@ static vug_status open_program(vug_model *m, const char *folder, const vug_model
     const vug_status st = try_layers(m, o, backend, all, &whole);
     if ((st == VUG_NOMEM || st == VUG_LIMIT) && backend != vug_backend_host())
         return fit_layers(m, o, backend, &whole, err);
-    if (st != VUG_OK && err)
+    if (st == VUG_OK)
+        vug_model_describe_placement(m, backend, all, false);
+    else if (err)
         *err = whole;
     return st;
 }

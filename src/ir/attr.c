@@ -137,6 +137,11 @@ static void text_experts(const vug_node *node, vug_buf *to)
     vug_buf_puts(to, vug_op_name(node->at.experts.activation));
 }
 
+static void text_host_experts(const vug_node *node, vug_buf *to)
+{
+    vug_buf_printf(to, "index %d", node->at.host_experts.index);
+}
+
 static void text_head(const vug_node *node, vug_buf *to)
 {
     vug_buf_printf(to, "index %d", node->at.head.index);
@@ -211,6 +216,12 @@ static void label_experts(const vug_node *node, vug_buf *to)
     text_experts(node, to);
 }
 
+static void label_host_experts(const vug_node *node, vug_buf *to)
+{
+    (void)node;
+    vug_buf_puts(to, "on the host");
+}
+
 static void label_head(const vug_node *node, vug_buf *to)
 {
     vug_buf_printf(to, "head %d", node->at.head.index);
@@ -278,6 +289,14 @@ static bool alike_router(const vug_node *a, const vug_node *b)
 static bool alike_experts(const vug_node *a, const vug_node *b)
 {
     return a->at.experts.activation == b->at.experts.activation;
+}
+
+/* Each layer has its own. */
+static bool alike_host_experts(const vug_node *a, const vug_node *b)
+{
+    (void)a;
+    (void)b;
+    return true;
 }
 
 /* Each layer selects its own head of what was computed for all layers. */

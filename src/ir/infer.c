@@ -330,6 +330,15 @@ static vug_status shape_experts(const vug_graph *g, vug_node *node, vug_err *err
     return VUG_OK;
 }
 
+static vug_status shape_host_experts(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    const vug_shape *x = shape_of(g, node, 0), *route = shape_of(g, node, 1);
+    if (experts_of(g, node->in[1]) == 0 || x->rank != 2 || route->dim[0] != x->dim[0])
+        return fail_shapes(g, node, err, "[T,D] and a router's value of the same rows");
+    node->shape = *x;
+    return VUG_OK;
+}
+
 /* ---- inference ----------------------------------------------------------- */
 
 static shape_rule *const rules[VUG_OP_COUNT] = {

@@ -67,6 +67,9 @@ typedef struct {
     vug_op activation; /* VUG_OP_GELU, .. */
 } vug_attr_experts;
 typedef struct {
+    int index; /* of the experts in the program's vug_host_experts (backend/host_experts.h) */
+} vug_attr_host_experts;
+typedef struct {
     int index;
 } vug_attr_head;
 typedef struct {
@@ -90,6 +93,7 @@ typedef struct {
         vug_attr_heads heads;
         vug_attr_router router;
         vug_attr_experts experts;
+        vug_attr_host_experts host_experts;
         vug_attr_head head;
     } at;
 } vug_node;

@@ -7,14 +7,16 @@ static const struct {
     bool fused;
     const char *operands;
 } ops[VUG_OP_COUNT] = {
-#define MODEL  false
-#define FUSION true
+#define MODEL     false
+#define FUSION    true
+#define PLACEMENT false
 #define OP(id, name, class, by, operands, attrs, rule) \
     [VUG_OP_##id] = { #name, VUG_CLASS_##class, by, operands },
 #include "ir/ops.def"
 #undef OP
 #undef MODEL
 #undef FUSION
+#undef PLACEMENT
 };
 
 const char *vug_op_name(vug_op op)

@@ -28,6 +28,7 @@ typedef struct {
     vug_kv_format kv; /* of the caches */
     vug_activations activations;
     vug_head_screen head_screen;
+    const struct vug_host_experts *host_experts; /* of HOST_EXPERTS nodes; NULL: there are none */
 } vug_plan;
 
 static inline void vug_plan_release(vug_plan *plan)

@@ -48,6 +48,13 @@ VUG_MUST_CHECK vug_status vug_plan_init(const vug_graph *g, int64_t tokens, int6
 void vug_plan_report(const vug_graph *g, const vug_plan *plan, int64_t tokens, int64_t rows,
                      vug_buf *report);
 
+/* ---- experts on the host (move_experts.c) ---------------------------------------- */
+
+/* Copies `in`; EXPERTS nodes of the layers first .. end - 1 become HOST_EXPERTS nodes, which are
+ * counted in the order of the graph. Fusing the copy drops their weights. */
+VUG_MUST_CHECK vug_status vug_move_experts(const vug_graph *in, int first, int end, vug_graph *out,
+                                           vug_err *err);
+
 /* ---- two devices (cut_layers.c) ------------------------------------------------ */
 
 /* Where data of a part comes from. */

@@ -1,6 +1,6 @@
 /*
- * A model's last layers on a device of their own. On two CPU devices every result has the bits of
- * one device; on another device (VUG_TEST_DEVICE) it differs by rounding.
+ * A model's last layers on a device of their own, and experts on the CPU. On two CPU devices every
+ * result has the bits of one device; on another device (VUG_TEST_DEVICE) it differs by rounding.
  */
 #include "test.h"
 
@@ -17,13 +17,20 @@ enum { N = 200 }; /* tokens */
         .context = 512, .batch = 64, .threads = 1, .slots = 3, .activations = "f32", \
     }
 
-/* `layers` as in vug_model_options; more than the model has: one device has all. */
-static vug_model *open_split(const char *path, int layers)
+/* `layers` and `cpu_experts` as in vug_model_options; more layers than the model has: one device has
+ * all. */
+static vug_model *open_placed(const char *path, int layers, int cpu_experts)
 {
     vug_model_options options = MODEL_OPTIONS;
     options.device = help_device();
     options.gpu_layers = layers;
+    options.cpu_experts = cpu_experts;
     return help_model(path, options);
+}
+
+static vug_model *open_split(const char *path, int layers)
+{
+    return open_placed(path, layers, 0);
 }
 
 static vug_model *open_whole(const char *path)
@@ -148,18 +155,54 @@ static void test_results_are_those_of_one_device(void **state)
     release_record(&expected);
 }
 
+static int count_expert_layers(const vug_model *m)
+{
+    int n = 0;
+    for (size_t i = 0; i < vug_model_part_count(m); i++)
+        n += (int)vug_model_part_at(m, i).n_expert_layers;
+    return n;
+}
+
+static void test_experts_on_the_cpu_change_no_result(void **state)
+{
+    const char *path = *state;
+    int32_t id[N];
+    vug_model *whole = open_whole(path);
+    help_tokens(23, id, N, vug_model_describe(whole).n_vocab);
+    split_record expected = forward_all(whole, id, 0);
+    const int n = (int)vug_model_describe(whole).n_layers;
+    vug_model_close(whole);
+    int before = 0;
+    for (int cpu_experts = 1; cpu_experts <= n + 1; cpu_experts++) {
+        for (int layers = n - 1; layers <= n + 1; layers += 2) {
+            vug_model *m = open_placed(path, layers, cpu_experts);
+            check_results(m, id, &expected);
+            check_joint_steps(m, id, &expected);
+            /* Those of the first layer are not moved if it is on the CPU itself. */
+            if (layers > n) {
+                assert_in_range(count_expert_layers(m), before, cpu_experts);
+                before = count_expert_layers(m);
+            }
+            vug_model_close(m);
+        }
+    }
+    assert_in_range(before, 2, n);
+    release_record(&expected);
+}
+
 /* ---- the cache ------------------------------------------------------------------- */
 
 enum { V = 384 }; /* ids of the model */
 
-/* The tokens of `id` that a model with `layers` on the device finds in the folder, to which it then
- * writes the others. The logits after them are copied to `logits` [V]. */
-static size_t tokens_on_disk(const scratch *dir, const char *path, int layers, const int32_t *id,
-                             float *logits)
+/* The tokens of `id` that a model with `layers` on the device and experts on the CPU finds in the folder,
+ * to which it then writes the others. The logits after them are copied to `logits` [V]. */
+static size_t tokens_on_disk(const scratch *dir, const char *path, int layers, int cpu_experts,
+                             const int32_t *id, float *logits)
 {
     vug_model_options options = MODEL_OPTIONS;
     options.device = help_device();
     options.gpu_layers = layers;
+    options.cpu_experts = cpu_experts;
     options.cache_dir = dir->path;
     vug_model *m = help_model(path, options);
     vug_session *s = help_session(m);
@@ -180,11 +223,26 @@ static void test_pages_on_disk_belong_to_a_split(void **state)
     int32_t id[N];
     float first[V], again[V], other[V];
     help_tokens(22, id, N, V);
-    assert_int_equal(tokens_on_disk(&dir, path, 2, id, first), 0);
-    assert_int_equal(tokens_on_disk(&dir, path, 2, id, again), 192);
-    assert_int_equal(tokens_on_disk(&dir, path, 3, id, other), 0);
+    assert_int_equal(tokens_on_disk(&dir, path, 2, 0, id, first), 0);
+    assert_int_equal(tokens_on_disk(&dir, path, 2, 0, id, again), 192);
+    assert_int_equal(tokens_on_disk(&dir, path, 3, 0, id, other), 0);
     assert_same(again, first, V);
     assert_same(other, first, V);
+    scratch_remove(&dir);
+}
+
+/* The bits of other devices are other bits. */
+static void test_pages_on_disk_belong_to_where_experts_are(void **state)
+{
+    (void)state;
+    const char *path = GOLDEN("qwen3-moe");
+    const scratch dir = scratch_make();
+    int32_t id[N];
+    float logits[V];
+    help_tokens(24, id, N, 44);
+    assert_int_equal(tokens_on_disk(&dir, path, 4, 3, id, logits), 0);
+    assert_int_equal(tokens_on_disk(&dir, path, 4, 3, id, logits), 192);
+    assert_int_equal(tokens_on_disk(&dir, path, 4, 0, id, logits), 0);
     scratch_remove(&dir);
 }
 
@@ -217,6 +275,39 @@ static void test_parts_add_up(void **state)
         assert_int_equal(first.session_cache == 0, layers == 8);
         vug_model_close(m);
     }
+}
+
+/* With `layers` of three on the device, and the experts of the first two on the CPU. */
+static void check_expert_part(int layers, int n_expert_layers, const char *note)
+{
+    vug_model *m = open_placed(GOLDEN("gemma4-moe"), layers, 2);
+    const vug_model_info info = vug_model_describe(m);
+    const size_t n = vug_model_part_count(m);
+    const vug_model_part experts = vug_model_part_at(m, n - 1),
+                         device = vug_model_part_at(m, n - 2);
+    uint64_t weights = 0, buffers = 0;
+    for (size_t i = 0; i < n; i++) {
+        weights += vug_model_part_at(m, i).weights;
+        buffers += vug_model_part_at(m, i).buffers;
+    }
+    assert_string_equal(experts.device, "cpu");
+    assert_int_equal(experts.n_expert_layers, n_expert_layers);
+    assert_int_equal(experts.n_layers, 0);
+    assert_int_equal(device.n_expert_layers, 0);
+    assert_string_equal(device.device, help_device());
+    /* The tied head is on both of two devices. */
+    const uint64_t embedding = vug_model_slot_bytes(m, VUG_EMBEDDING_SLOT);
+    assert_true(weights == info.memory.weights_mapped + (layers <= 3 ? embedding : 0));
+    assert_true(buffers == info.memory.buffers);
+    assert_non_null(strstr(info.note, note));
+    vug_model_close(m);
+}
+
+static void test_experts_on_the_cpu_are_a_part(void **state)
+{
+    (void)state;
+    check_expert_part(4, 2, "the CPU computes the experts of 2 of 3 layers");
+    check_expert_part(2, 1, "; the CPU computes the experts of 1 of 3 layers");
 }
 
 static void test_the_note_says_what_runs_where(void **state)
@@ -256,6 +347,12 @@ static void test_impossible_splits_are_refused(void **state)
             vug_model_open(GOLDEN("gemma4-e"), &options, &m, &err), &err, VUG_ARGUMENT, NULL,
             "gpu_layers: 5, expected none or at least 6: later layers read the keys and values "
             "of layer 1");
+    options = (vug_model_options){ .device = help_device(), .cpu_experts = -1 };
+    help_refused(vug_model_open(GOLDEN("qwen3-moe"), &options, &m, &err), &err, VUG_ARGUMENT, NULL,
+                 "cpu_experts: -1, expected 0 or more");
+    options.cpu_experts = 1;
+    help_refused(vug_model_open(GOLDEN("gemma3-text"), &options, &m, &err), &err, VUG_ARGUMENT,
+                 NULL, "cpu_experts: 1, expected 0: the model has no experts");
 }
 
 static void test_layers_for_a_gpu_that_is_not_there_are_refused(void **state)
@@ -274,6 +371,11 @@ static void test_layers_for_a_gpu_that_is_not_there_are_refused(void **state)
                  NULL,
                  "gpu_layers: 3, expected none: no GPU is available (`vug devices` lists the "
                  "devices)");
+    options = (vug_model_options){ .cpu_experts = 1, .context = 32 };
+    help_refused(vug_model_open(GOLDEN("qwen3-moe"), &options, &m, &err), &err, VUG_ARGUMENT, NULL,
+                 "cpu_experts: 1, expected 0: no GPU is available (`vug devices` lists the "
+                 "devices)");
+    options.cpu_experts = 0;
     options.gpu_layers = -1; /* none on a GPU: nothing is missing */
     help_ok(vug_model_open(GOLDEN("gemma3-text"), &options, &m, &err), &err);
     vug_model_close(m);
@@ -389,13 +491,18 @@ int main(void)
 {
     static char gemma3[] = GOLDEN("gemma3-text"), gemma4[] = GOLDEN("gemma4-e");
     static char qwen3[] = GOLDEN("qwen3-moe"), llama3[] = GOLDEN("llama3");
+    static char gemma4_moe[] = GOLDEN("gemma4-moe");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_results_are_those_of_one_device, gemma3),
         cmocka_unit_test_prestate(test_results_are_those_of_one_device, gemma4),
         cmocka_unit_test_prestate(test_results_are_those_of_one_device, qwen3),
         cmocka_unit_test_prestate(test_results_are_those_of_one_device, llama3),
+        cmocka_unit_test_prestate(test_experts_on_the_cpu_change_no_result, qwen3),
+        cmocka_unit_test_prestate(test_experts_on_the_cpu_change_no_result, gemma4_moe),
         cmocka_unit_test_prestate(test_pages_on_disk_belong_to_a_split, gemma3),
+        cmocka_unit_test(test_pages_on_disk_belong_to_where_experts_are),
         cmocka_unit_test(test_parts_add_up),
+        cmocka_unit_test(test_experts_on_the_cpu_are_a_part),
         cmocka_unit_test(test_a_device_gets_the_weights_that_it_reads),
         cmocka_unit_test(test_the_note_says_what_runs_where),
         cmocka_unit_test(test_impossible_splits_are_refused),

@@ -50,6 +50,22 @@ vug_val help_weight(help_graph *m, int64_t rows, int64_t cols)
             m, (vug_node){ .op = VUG_OP_PARAM, .shape = shape, .at.param = { slot, dtype } });
 }
 
+vug_val help_experts_weight(help_graph *m, int n, int64_t rows, int64_t cols)
+{
+    const int first = m->n_weights;
+    for (int i = 0; i < n; i++)
+        m->weight[m->n_weights++] =
+                (vug_weight){ .name = "w",
+                              .dtype = VUG_DTYPE_F32,
+                              .rows = rows,
+                              .columns = cols,
+                              .data = random_weights(&m->r, VUG_DTYPE_F32, (size_t)(rows * cols),
+                                                     2) };
+    return help_append(m, (vug_node){ .op = VUG_OP_PARAM,
+                                      .shape = { 3, { n, rows, cols } },
+                                      .at.param = { first, VUG_DTYPE_F32 } });
+}
+
 vug_val help_linear(help_graph *m, vug_val x, int64_t out, int64_t in)
 {
     return help_op2(m, VUG_OP_LINEAR, x, help_weight(m, out, in));

@@ -161,6 +161,8 @@ vug_cpu_experts_job vug_cpu_make_experts_job(const vug_graph *g, const vug_node 
 /* Floats of shared memory; false on overflow. */
 bool vug_cpu_experts_shared_floats(const vug_cpu_env *env, const vug_cpu_experts_job *job,
                                    uint64_t *floats);
+/* Floats of scratch per thread. */
+int64_t vug_cpu_experts_scratch_floats(const vug_cpu_env *env, const vug_cpu_experts_job *job);
 void vug_cpu_experts(const vug_cpu_env *env, const vug_cpu_experts_job *job);
 
 /* ---- row_ops.c -------------------------------------------------------- */

@@ -123,6 +123,21 @@ bool vug_cpu_experts_shared_floats(const vug_cpu_env *env, const vug_cpu_experts
     return true;
 }
 
+int64_t vug_cpu_experts_scratch_floats(const vug_cpu_env *env, const vug_cpu_experts_job *job)
+{
+    int64_t most = 0;
+    for (int64_t e = 0; e < job->n; e++) {
+        const int64_t floats[] = {
+            vug_cpu_linear_scratch_floats(env, job->gate[e].dtype, job->width),
+            vug_cpu_linear_scratch_floats(env, job->up[e].dtype, job->width),
+            vug_cpu_linear_scratch_floats(env, job->down[e].dtype, job->hidden),
+        };
+        for (size_t i = 0; i < sizeof(floats) / sizeof(floats[0]); i++)
+            most = floats[i] > most ? floats[i] : most;
+    }
+    return most;
+}
+
 /* ---- sorting by expert ------------------------------------------------------ */
 
 static int64_t expert_of(const vug_cpu_experts_job *job, int64_t row, int64_t j)

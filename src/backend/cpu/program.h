@@ -97,6 +97,9 @@ struct vug_workspace {
 
 /* ---- program_check.c ------------------------------------------------------ */
 
+/* Checks that there are kernels for the formats of a PARAM node's weights. */
+VUG_MUST_CHECK vug_status vug_cpu_check_format(const vug_device_weights *weights,
+                                               const vug_node *node, vug_err *err);
 /* Checks every node, weight and output of the graph, so that no step can fail on them. */
 VUG_MUST_CHECK vug_status vug_cpu_check_nodes(const vug_program *p, vug_err *err);
 

@@ -109,17 +109,6 @@ static vug_status size_linears(vug_program *p, vug_err *err)
     return VUG_OK;
 }
 
-/* The scratch for the weights of all experts that are input `i` of a node. */
-static void size_expert_scratch(vug_program *p, const vug_node *node, int i)
-{
-    const vug_cpu_env env = sizing_env(p);
-    const vug_node *param = vug_graph_at(p->graph, node->in[i]);
-    for (int64_t e = 0; e < vug_param_slots(param); e++)
-        require_floats(&p->scratch_floats, (uint64_t)vug_cpu_linear_scratch_floats(
-                                                   &env, p->weight[param->at.param.slot + e].dtype,
-                                                   vug_cpu_last_dim(param)));
-}
-
 static vug_status size_experts(vug_program *p, vug_err *err)
 {
     const vug_cpu_env env = sizing_env(p);
@@ -135,11 +124,7 @@ static vug_status size_experts(vug_program *p, vug_err *err)
         if (!vug_cpu_experts_shared_floats(&env, &job, &floats))
             return too_large(p, err);
         require_floats(&p->shared_floats, floats);
-        const char *kinds = vug_node_operands(node);
-        for (int j = 0; kinds[j]; j++) {
-            if (kinds[j] == 'm')
-                size_expert_scratch(p, node, j);
-        }
+        require_floats(&p->scratch_floats, (uint64_t)vug_cpu_experts_scratch_floats(&env, &job));
     }
     return VUG_OK;
 }

@@ -2,6 +2,7 @@
  * or row_ops.c. A step allocates nothing. */
 #include "backend/checks.h"
 #include "backend/cpu/program.h"
+#include "backend/host_experts.h"
 #include "core/os.h"
 
 /* ---- workspace ------------------------------------------------------------ */
@@ -180,6 +181,15 @@ static void run_experts(const step_run *r, uint32_t id)
     vug_cpu_experts(&r->ws->env, &job);
 }
 
+static vug_status run_host_experts(const step_run *r, uint32_t id, vug_err *err)
+{
+    const vug_node *node = &r->program->graph->node[id];
+    return vug_host_experts_compute(r->program->plan->host_experts, node->at.host_experts.index,
+                                    input_at(r, node->in[0]), input_at(r, node->in[1]),
+                                    row_count(r, &node->shape), r->in->cancel,
+                                    value_at(r, (vug_val){ id }), err);
+}
+
 static void run_rows(const step_run *r, uint32_t id)
 {
     const vug_graph *g = r->program->graph;
@@ -239,6 +249,8 @@ static vug_status run_nodes_of(const step_run *r, const vug_cpu_step *step, vug_
         run_linears(r, step);
     else if (node->op == VUG_OP_EXPERTS)
         run_experts(r, step->node[0]);
+    else if (node->op == VUG_OP_HOST_EXPERTS)
+        return run_host_experts(r, step->node[0], err);
     else
         run_rows(r, step->node[0]);
     return VUG_OK;
@@ -251,7 +263,8 @@ static void add_cost(const step_run *r, const vug_cpu_step *step, double seconds
     cost->seconds += seconds;
     for (int i = 0; i < step->n; i++) {
         const vug_node *node = &g->node[step->node[i]];
-        vug_step_add_cost(g, r->program->weight, node, row_count(r, &node->shape), cost);
+        vug_step_add_cost(g, r->program->plan, r->program->weight, node, row_count(r, &node->shape),
+                          cost);
     }
 }
 

@@ -63,7 +63,8 @@ static vug_status add_times(const vug_cuda_step *step, const step_events *e, vug
             continue;
         const int64_t width = node->shape.dim[node->shape.rank - 1];
         const int64_t rows = vug_cuda_elements_of(&node->shape, step->in, step->tokens) / width;
-        vug_step_add_cost(g, step->program->weights->weight, node, rows, &step->in->cost[node->op]);
+        vug_step_add_cost(g, step->program->plan, step->program->weights->weight, node, rows,
+                          &step->in->cost[node->op]);
     }
     return VUG_OK;
 }

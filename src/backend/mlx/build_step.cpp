@@ -40,14 +40,30 @@ static void evaluate(const vug_mlx_step *s, const mx::array &value)
     mx::eval(std::move(all));
 }
 
-static mx::array compute(const vug_mlx_step *s, uint32_t id)
+/* Waits for what the host's experts need, and computes them. */
+static vug_status compute_on_host(const vug_mlx_step *s, const vug_node *node, mx::array *out,
+                                  vug_err *err)
+{
+    const mx::array x = mx::contiguous(vug_mlx_value(s, node->in[0]));
+    const mx::array route = mx::contiguous(vug_mlx_value(s, node->in[1]));
+    std::vector<mx::array> needed = { x, route };
+    vug_mlx_add_cache_arrays(s->kv, &needed);
+    mx::eval(std::move(needed));
+    *out = vug_mlx_new_array(x.shape(), mx::float32);
+    return vug_host_experts_compute(s->program->plan->host_experts, node->at.host_experts.index,
+                                    x.data<float>(), route.data<float>(), x.shape(0), s->in->cancel,
+                                    out->data<float>(), err);
+}
+
+static vug_status compute(const vug_mlx_step *s, uint32_t id, mx::array *out, vug_err *err)
 {
     const vug_node *node = &s->program->graph->node[id];
-    if (node->op == VUG_OP_INPUT)
-        return input(s, node);
-    if (node->op == VUG_OP_ATTENTION)
-        return vug_mlx_attention(s, id);
-    return vug_mlx_compute(s, id);
+    if (node->op == VUG_OP_HOST_EXPERTS)
+        return compute_on_host(s, node, out, err);
+    *out = node->op == VUG_OP_INPUT       ? input(s, node)
+           : node->op == VUG_OP_ATTENTION ? vug_mlx_attention(s, id)
+                                          : vug_mlx_compute(s, id);
+    return VUG_OK;
 }
 
 /* Values that no later node reads are dropped, so that MLX can reuse their memory. */
@@ -63,12 +79,14 @@ static void drop_inputs(vug_mlx_step *s, uint32_t id)
 }
 
 /* With costs, each node is evaluated alone and timed. */
-static void compute_node(vug_mlx_step *s, uint32_t id)
+static vug_status compute_node(vug_mlx_step *s, uint32_t id, vug_err *err)
 {
     const vug_graph *g = s->program->graph;
     const vug_node *node = &g->node[id];
     const auto start = std::chrono::steady_clock::now();
-    s->value[id] = compute(s, id);
+    mx::array value(0.0f);
+    VUG_TRY(compute(s, id, &value, err));
+    s->value[id] = std::move(value);
     if (s->program->in_f16[id])
         s->f16[id] = vug_mlx_round_rows(s->program->device, *s->value[id]);
     if (s->in->cost && node->op != VUG_OP_INPUT) {
@@ -77,9 +95,11 @@ static void compute_node(vug_mlx_step *s, uint32_t id)
         vug_op_cost *cost = &s->in->cost[node->op];
         const int rows = vug_mlx_shape_of(s, &node->shape)[0];
         cost->seconds += spent.count();
-        vug_step_add_cost(g, s->program->weights->weight.data(), node, rows, cost);
+        vug_step_add_cost(g, s->program->plan, s->program->weights->weight.data(), node, rows,
+                          cost);
     }
     drop_inputs(s, id);
+    return VUG_OK;
 }
 
 /* A step of many tokens is evaluated attention by attention, so that it can be cancelled, and
@@ -93,7 +113,7 @@ static vug_status compute_nodes(vug_mlx_step *s, vug_err *err)
     for (uint32_t i = 1; i < g->n; i++) {
         if (g->node[i].op == VUG_OP_PARAM)
             continue;
-        compute_node(s, i);
+        VUG_TRY(compute_node(s, i, err));
         if (s->tokens < VUG_MLX_TOKENS_TO_WAIT || g->node[i].op != VUG_OP_ATTENTION)
             continue;
         evaluate(s, *s->value[i]);

@@ -20,6 +20,7 @@
 
 extern "C" {
 #include "backend/checks.h"
+#include "backend/host_experts.h"
 #include "backend/mlx/mlx.h"
 #include "backend/mlx/precision.h"
 }

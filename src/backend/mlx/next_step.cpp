@@ -50,13 +50,14 @@ static std::vector<std::uintptr_t> ids_of(const std::vector<mx::array *> &arrays
 
 /* ---- preparing ---------------------------------------------------------------------------- */
 
-/* Whether one more token of each sequence is a step that needs neither data of the caller nor a
- * page that its sequence does not have yet. */
+/* Whether one more token of each sequence is a step that needs neither data of the caller, nor the
+ * host, nor a page that its sequence does not have yet. */
 static bool has_next(const vug_mlx_step *s)
 {
     const vug_step_in *in = s->in;
     if (!s->kv || in->cost || in->position || vug_graph_data_count(s->program->graph) > 0 ||
-        s->tokens >= VUG_MLX_TOKENS_TO_WAIT || s->tokens != in->n_spans)
+        s->program->plan->host_experts || s->tokens >= VUG_MLX_TOKENS_TO_WAIT ||
+        s->tokens != in->n_spans)
         return false;
     for (int i = 0; i < in->n_spans; i++) {
         const int64_t position = in->span[i].past + 1;

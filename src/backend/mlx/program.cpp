@@ -83,6 +83,7 @@ static vug_status build_program(vug_mlx_program *p, vug_err *err)
 {
     const vug_graph *g = p->graph;
     VUG_TRY(vug_check_graph("mlx", g, p->weights->weight.data(), p->weights->weight.size(), err));
+    VUG_TRY(vug_check_host_experts("mlx", g, p->plan, err));
     VUG_TRY(vug_mlx_check_budget(p->weights, g, p->precision, err));
     VUG_TRY(vug_kv_layout_init(&p->kv_layout, g, p->plan->kv, err));
     p->matrix.resize(g->n);

@@ -154,23 +154,6 @@ static void test_more_rows_than_tokens(void **state)
     help_graph_release(&m);
 }
 
-/* [n,rows,cols]: one weight per expert. */
-static vug_val experts_weight(help_graph *m, int n, int64_t rows, int64_t cols)
-{
-    const int first = m->n_weights;
-    for (int i = 0; i < n; i++)
-        m->weight[m->n_weights++] =
-                (vug_weight){ .name = "w",
-                              .dtype = VUG_DTYPE_F32,
-                              .rows = rows,
-                              .columns = cols,
-                              .data = random_weights(&m->r, VUG_DTYPE_F32, (size_t)(rows * cols),
-                                                     2) };
-    return help_append(m, (vug_node){ .op = VUG_OP_PARAM,
-                                      .shape = { 3, { n, rows, cols } },
-                                      .at.param = { first, VUG_DTYPE_F32 } });
-}
-
 /* So does a mixture: for rows of x in lane order, gate and up, and the experts' outputs. */
 static void test_experts_of_more_rows_than_tokens(void **state)
 {
@@ -181,8 +164,9 @@ static void test_experts_of_more_rows_than_tokens(void **state)
     const vug_val route = help_append(&m, (vug_node){ .op = VUG_OP_ROUTER,
                                                       .in = { help_linear(&m, x, N, D) },
                                                       .at.router = { CHOSEN, true } });
-    const vug_val gate = experts_weight(&m, N, FFN, D), up = experts_weight(&m, N, FFN, D);
-    const vug_val down = experts_weight(&m, N, D, FFN);
+    const vug_val gate = help_experts_weight(&m, N, FFN, D),
+                  up = help_experts_weight(&m, N, FFN, D);
+    const vug_val down = help_experts_weight(&m, N, D, FFN);
     (void)help_append(&m, (vug_node){ .op = VUG_OP_EXPERTS,
                                       .in = { x, route, gate, up, down },
                                       .at.experts = { VUG_OP_SILU } });
