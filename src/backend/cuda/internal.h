@@ -180,6 +180,12 @@ typedef struct {
 
 void vug_cuda_buffer_release(vug_cuda_buffer *buffer);
 
+/* Which step runs, for functions of the host in its middle. */
+typedef struct {
+    int32_t started;      /* its index in the workspace's `started` */
+    int32_t tokens, rows; /* with padding */
+} vug_cuda_step_name;
+
 /* The inputs of a step, on the device. */
 typedef struct {
     int32_t *token;                          /* [T] */
@@ -188,6 +194,7 @@ typedef struct {
     const vug_cuda_token *row_query;         /* [R] */
     const vug_cuda_wanted *wanted;           /* [R]; of a step that wants all: unspecified */
     uint8_t *const *page[VUG_KV_MAX_GROUPS]; /* of all sequences, one after the other */
+    const vug_cuda_step_name *name;
     int64_t keys; /* the most positions of a sequence; more in a step that repeats */
 } vug_cuda_step_inputs;
 
@@ -195,6 +202,7 @@ typedef struct {
 
 typedef struct vug_cuda_graphs vug_cuda_graphs;
 typedef struct vug_cuda_padding vug_cuda_padding;
+typedef struct vug_cuda_host_experts vug_cuda_host_experts;
 
 /* A step that was started. */
 typedef struct {
@@ -202,13 +210,15 @@ typedef struct {
     cudaEvent_t end;
     const float **output;  /* [outputs of the graph] */
     vug_cuda_found *found; /* [2 rows] pinned, lists and reports; NULL: the program has no logits */
+    vug_err failure;       /* of a function of the host; code VUG_OK: none */
 } vug_cuda_started;
 
 typedef struct {
     const vug_cuda_program *program;
     vug_cuda_graphs *graphs;
     vug_cuda_padding *padding;
-    uint8_t *block; /* the values, then scratch */
+    vug_cuda_host_experts *host_experts; /* NULL: the program has none */
+    uint8_t *block;                      /* the values, then scratch */
     uint8_t *scratch;
     uint32_t *pages_done; /* zeros (vug_cuda_decode_attention_job) */
     uint32_t *rows_done;  /* zeros (vug_cuda_wanted_job) */
@@ -250,40 +260,26 @@ typedef struct {
     int64_t tokens;
 } vug_cuda_step;
 
+static inline float *vug_cuda_value_at(const vug_cuda_step *s, vug_val v)
+{
+    return (float *)(void *)(s->ws->block + s->program->offset[v.id]);
+}
+
+/* A computed value, or data of the step. */
+static inline const float *vug_cuda_input_at(const vug_cuda_step *s, vug_val v)
+{
+    const vug_node *node = vug_graph_at(s->program->graph, v);
+    return node->op == VUG_OP_INPUT
+                   ? (const float *)(const void *)s->ws->data_now[node->at.input.index]
+                   : vug_cuda_value_at(s, v);
+}
+
 /* Whether there are kernels for an operation, or none are needed (launch.c). */
 bool vug_cuda_has_launch(vug_op op);
 /* Launches the kernels of node `id` (launch.c). */
 void vug_cuda_launch_node(const vug_cuda_step *step, uint32_t id);
 /* Whether it launches any: those of some nodes run in the launch of another. */
 bool vug_cuda_launches(const vug_cuda_step *step, uint32_t id);
-
-/* ---- step_padding.c ---------------------------------------------------------------- */
-
-VUG_MUST_CHECK vug_status vug_cuda_padding_create(vug_cuda_padding **out, vug_err *err);
-void vug_cuda_padding_destroy(vug_cuda_padding *padding);
-/* The step as it runs: with sequences of padding if it has one token of each sequence, otherwise
- * `in` itself. Gives its number of tokens; `out` is valid until the workspace's next step. */
-int64_t vug_cuda_pad_step(const vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens,
-                          vug_step_in *out);
-
-/* ---- step_graph.c ------------------------------------------------------------------ */
-
-typedef void vug_cuda_launch_fn(const vug_cuda_step *step, const void *user);
-/* Records what `launch` launches as a graph, for the caller to destroy. */
-VUG_MUST_CHECK vug_status vug_cuda_record(const vug_cuda_step *step, vug_cuda_launch_fn *launch,
-                                          const void *user, cudaGraphExec_t *out, vug_err *err);
-
-VUG_MUST_CHECK vug_status vug_cuda_graphs_create(vug_cuda_graphs **out, vug_err *err);
-void vug_cuda_graphs_destroy(vug_cuda_graphs *graphs);
-/* Launches a step that repeats an earlier one as a graph; `launched` false: it does not, and the
- * caller launches its nodes. */
-VUG_MUST_CHECK vug_status vug_cuda_launch_graph(const vug_cuda_step *step, bool *launched,
-                                                vug_err *err);
-
-/* ---- op_times.c ----------------------------------------------------------------------- */
-
-/* Runs the nodes of a step, waits for them, and adds what they cost to in->cost. */
-VUG_MUST_CHECK vug_status vug_cuda_time_step(const vug_cuda_step *step, vug_err *err);
 
 /* ---- run.c: the backend's functions ---------------------------------------------------- */
 

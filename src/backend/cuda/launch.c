@@ -1,25 +1,11 @@
 /* From a node of the graph to the launch of its kernels. */
-#include "backend/cuda/internal.h"
+#include "backend/cuda/host_experts.h"
 
 /* ---- addresses ------------------------------------------------------------------------ */
 
 static const vug_node *node_at(const vug_cuda_step *s, vug_val v)
 {
     return vug_graph_at(s->program->graph, v);
-}
-
-static float *value_at(const vug_cuda_step *s, vug_val v)
-{
-    return (float *)(void *)(s->ws->block + s->program->offset[v.id]);
-}
-
-/* A computed value, or data of the step. */
-static const float *input_at(const vug_cuda_step *s, vug_val v)
-{
-    const vug_node *node = node_at(s, v);
-    return node->op == VUG_OP_INPUT
-                   ? (const float *)(const void *)s->ws->data_now[node->at.input.index]
-                   : value_at(s, v);
 }
 
 static const vug_matrix *matrix_at(const vug_cuda_step *s, vug_val v)
@@ -56,12 +42,12 @@ static void launch_elements(const vug_cuda_step *s, uint32_t id)
     const vug_node *node = &s->program->graph->node[id];
     const char *kinds = vug_node_operands(node);
     vug_cuda_element_job job = { .op = node->op,
-                                 .a = input_at(s, node->in[0]),
-                                 .out = value_at(s, (vug_val){ id }),
+                                 .a = vug_cuda_input_at(s, node->in[0]),
+                                 .out = vug_cuda_value_at(s, (vug_val){ id }),
                                  .n = rows_of(s, node) * last_dim(node),
                                  .width = last_dim(node) };
     if (kinds[1] == 'x')
-        job.b = input_at(s, node->in[1]);
+        job.b = vug_cuda_input_at(s, node->in[1]);
     else if (kinds[1] == 'v')
         job.b = vector_at(s, node->in[1]);
     if (node->op == VUG_OP_SCALE || node->op == VUG_OP_SOFTCAP)
@@ -77,8 +63,8 @@ static void launch_linear(const vug_cuda_step *s, uint32_t id)
     const vug_matrix *w = matrix_at(s, node->in[1]);
     const vug_cuda_linear_job job = { .w = *w,
                                       .row_bytes = vug_cuda_row_bytes(w),
-                                      .x = input_at(s, node->in[0]),
-                                      .y = value_at(s, (vug_val){ id }),
+                                      .x = vug_cuda_input_at(s, node->in[0]),
+                                      .y = vug_cuda_value_at(s, (vug_val){ id }),
                                       .rows = rows_of(s, node),
                                       .out = last_dim(node) };
     if (job.rows > 0)
@@ -95,19 +81,19 @@ static vug_cuda_row row_of_product(const vug_cuda_step *s, const vug_cuda_produc
 {
     const vug_graph *g = s->program->graph;
     const vug_node *linear = &g->node[product->linear[0]], *norm = &g->node[product->norm];
-    vug_cuda_row row = { .x = input_at(s, linear->in[0]) };
+    vug_cuda_row row = { .x = vug_cuda_input_at(s, linear->in[0]) };
     if (!product->norm)
         return row;
-    row.x = input_at(s, norm->in[0]);
+    row.x = vug_cuda_input_at(s, norm->in[0]);
     row.norm = vector_at(s, norm->in[1]);
     row.eps = norm->at.norm.eps;
     row.bias = norm->at.norm.bias;
     if (!product->add)
         return row;
     const vug_node *add = &g->node[product->add];
-    row.add = input_at(s, add->in[0]);
-    row.x = input_at(s, add->in[1]);
-    row.sum = value_at(s, value_of(product->add));
+    row.add = vug_cuda_input_at(s, add->in[0]);
+    row.x = vug_cuda_input_at(s, add->in[1]);
+    row.sum = vug_cuda_value_at(s, value_of(product->add));
     if (add->op == VUG_OP_ADD)
         return row;
     row.add_norm = vector_at(s, add->in[2]);
@@ -232,12 +218,12 @@ static vug_cuda_blocks_job rows_in_blocks(const vug_cuda_step *s, const vug_cuda
     if (product->gated && few->rows > VUG_CUDA_FEW_ROWS &&
         !is_batch(s, &s->program->product[s->program->product_of[product->gated]])) {
         x.activation = g->node[product->gated].op;
-        x.x = value_at(s, g->node[product->gated].in[0]);
-        x.up = value_at(s, g->node[product->gated].in[1]);
+        x.x = vug_cuda_value_at(s, g->node[product->gated].in[0]);
+        x.up = vug_cuda_value_at(s, g->node[product->gated].in[1]);
     } else if (computes_norm(s, product)) {
         x.row = row_of_product(s, product);
     } else {
-        x.x = input_at(s, g->node[product->linear[0]].in[0]);
+        x.x = vug_cuda_input_at(s, g->node[product->linear[0]].in[0]);
     }
     return x;
 }
@@ -246,7 +232,7 @@ static void launch_batch(const vug_cuda_step *s, const vug_cuda_product *product
                          vug_cuda_tile_job *job)
 {
     if (product->source && is_in_blocks(s, product->source)) {
-        job->packed = (const uint8_t *)value_at(s, value_of(product->source));
+        job->packed = (const uint8_t *)vug_cuda_value_at(s, value_of(product->source));
     } else {
         const vug_cuda_blocks_job x = rows_in_blocks(s, product, job);
         vug_cuda_store_blocks(stream_of(s), &x);
@@ -322,7 +308,7 @@ static void launch_product(const vug_cuda_step *s, const vug_cuda_product *produ
         const vug_node *linear = &g->node[product->linear[i]];
         job.part[i].tiles = matrix_at(s, linear->in[1])->data;
         job.part[i].out = last_dim(linear);
-        job.part[i].y = value_at(s, value_of(product->linear[i]));
+        job.part[i].y = vug_cuda_value_at(s, value_of(product->linear[i]));
     }
     const bool batch = is_batch(s, product);
     if (job.rows > VUG_CUDA_FEW_ROWS && !batch) {
@@ -333,7 +319,7 @@ static void launch_product(const vug_cuda_step *s, const vug_cuda_product *produ
     }
     if (product->activation) {
         job.activation = g->node[product->activation].op;
-        job.part[0].y = value_at(s, value_of(product->activation));
+        job.part[0].y = vug_cuda_value_at(s, value_of(product->activation));
         job.in_blocks = is_in_blocks(s, product->activation);
     }
     if (batch) {
@@ -345,7 +331,7 @@ static void launch_product(const vug_cuda_step *s, const vug_cuda_product *produ
         vug_cuda_row_linear(stream_of(s), &job);
         return;
     }
-    const vug_cuda_rows rows = { .x = input_at(s, g->node[product->linear[0]].in[0]),
+    const vug_cuda_rows rows = { .x = vug_cuda_input_at(s, g->node[product->linear[0]].in[0]),
                                  .rows = job.rows,
                                  .columns = job.columns };
     launch_few_rows(s, &rows, &job, s->ws->scratch);
@@ -358,7 +344,7 @@ static void launch_embed(const vug_cuda_step *s, uint32_t id)
     const vug_cuda_embed_job job = { .table = *table,
                                      .row_bytes = vug_cuda_row_bytes(table),
                                      .index = s->inputs.token,
-                                     .out = value_at(s, (vug_val){ id }),
+                                     .out = vug_cuda_value_at(s, (vug_val){ id }),
                                      .rows = s->tokens,
                                      .by = node->at.scale.by };
     vug_cuda_embed(stream_of(s), &job);
@@ -400,8 +386,8 @@ static void launch_plain_experts(const vug_cuda_step *s, uint32_t id, int64_t ro
 {
     const vug_node *node = &s->program->graph->node[id];
     const int64_t hidden = node_at(s, node->in[2])->shape.dim[1];
-    vug_cuda_expert_job job = { .route = input_at(s, node->in[1]),
-                                .x = input_at(s, node->in[0]),
+    vug_cuda_expert_job job = { .route = vug_cuda_input_at(s, node->in[1]),
+                                .x = vug_cuda_input_at(s, node->in[0]),
                                 .rows = rows * k,
                                 .k = k,
                                 .rows_per_x = k };
@@ -432,7 +418,7 @@ static void launch_grouped_experts(const vug_cuda_step *s, uint32_t id, int64_t 
     float *const gate = scratch_floats(s, 0);
     int32_t *const expert = (int32_t *)(void *)(s->ws->scratch + at->expert),
                    *const choice = (int32_t *)(void *)(s->ws->scratch + at->choice);
-    vug_cuda_sort_job sort = { .route = input_at(s, node->in[1]),
+    vug_cuda_sort_job sort = { .route = vug_cuda_input_at(s, node->in[1]),
                                .tokens = rows,
                                .k = k,
                                .groups = at->groups,
@@ -444,7 +430,7 @@ static void launch_grouped_experts(const vug_cuda_step *s, uint32_t id, int64_t 
                               .terms = vug_cuda_terms(s->program),
                               .chosen = { .expert = expert, .choice = choice },
                               .processors = s->program->device->processors };
-    vug_cuda_rows x = { .x = input_at(s, node->in[0]),
+    vug_cuda_rows x = { .x = vug_cuda_input_at(s, node->in[0]),
                         .rows = at->groups * VUG_CUDA_GROUP_ROWS,
                         .columns = last_dim(node_at(s, node->in[0])),
                         .choice = choice,
@@ -480,8 +466,9 @@ static void launch_experts(const vug_cuda_step *s, uint32_t id)
         launch_grouped_experts(s, id, rows, k, &at);
     else
         launch_plain_experts(s, id, rows, k, &at);
-    vug_cuda_mix_experts(stream_of(s), scratch_floats(s, at.down), input_at(s, node->in[1]), rows,
-                         last_dim(node), k, value_at(s, (vug_val){ id }));
+    vug_cuda_mix_experts(stream_of(s), scratch_floats(s, at.down),
+                         vug_cuda_input_at(s, node->in[1]), rows, last_dim(node), k,
+                         vug_cuda_value_at(s, (vug_val){ id }));
 }
 
 /* ---- norms ----------------------------------------------------------------------------------- */
@@ -494,8 +481,8 @@ static vug_cuda_norm_job norm_job(const vug_cuda_step *s, uint32_t id)
     const size_t w = strcspn(kinds, "n");
     const bool adds = node->op == VUG_OP_ADD_NORM;
     const bool rotates = vug_op_class_of(node->op) == VUG_CLASS_ROPE;
-    vug_cuda_norm_job job = { .x = input_at(s, node->in[adds ? 1 : 0]),
-                              .out = value_at(s, (vug_val){ id }),
+    vug_cuda_norm_job job = { .x = vug_cuda_input_at(s, node->in[adds ? 1 : 0]),
+                              .out = vug_cuda_value_at(s, (vug_val){ id }),
                               .rows = rows_of(s, node),
                               .width = last_dim(node),
                               .heads = node->shape.rank > 2 ? node->shape.dim[1] : 1 };
@@ -506,10 +493,10 @@ static vug_cuda_norm_job norm_job(const vug_cuda_step *s, uint32_t id)
     if (kinds[w])
         job.w = vector_at(s, node->in[w]);
     if (adds)
-        job.add = input_at(s, node->in[0]);
+        job.add = vug_cuda_input_at(s, node->in[0]);
     if (rotates) {
         const vug_val table = node->in[vug_node_inputs(node) - 1];
-        job.table = input_at(s, table);
+        job.table = vug_cuda_input_at(s, table);
         job.dims = node_at(s, table)->shape.dim[1];
     }
     return job;
@@ -529,8 +516,8 @@ static void load_past(const vug_cuda_step *s, const vug_node *node,
         job.token = NULL;
         job.table = table;
         job.tokens = span->past;
-        job.k = input_at(s, node->in[3]) + first * width;
-        job.v = input_at(s, node->in[4]) + first * width;
+        job.k = vug_cuda_input_at(s, node->in[3]) + first * width;
+        job.v = vug_cuda_input_at(s, node->in[4]) + first * width;
         if (job.tokens > 0)
             vug_cuda_append(stream_of(s), &job);
         first += span->past;
@@ -545,8 +532,8 @@ static vug_cuda_append_job append_job(const vug_cuda_step *s, const vug_node *no
         .cache = s->program->cache[layer],
         .page = s->inputs.page[s->program->kv_layout.layer[layer].group],
         .token = s->inputs.query,
-        .k = input_at(s, node->in[1]),
-        .v = input_at(s, node->in[2]),
+        .k = vug_cuda_input_at(s, node->in[1]),
+        .v = vug_cuda_input_at(s, node->in[2]),
         .tokens = s->tokens,
     };
 }
@@ -645,10 +632,10 @@ static void launch_attention(const vug_cuda_step *s, uint32_t id)
         .cache = s->program->cache[at->layer],
         .page = s->inputs.page[group],
         .token = rows ? s->inputs.row_query : s->inputs.query,
-        .q = input_at(s, node->in[0]),
-        .out = value_at(s, (vug_val){ id }),
+        .q = vug_cuda_input_at(s, node->in[0]),
+        .out = vug_cuda_value_at(s, (vug_val){ id }),
         .partial = (float *)(void *)s->ws->scratch,
-        .mask = at->mask ? input_at(s, node->in[vug_node_inputs(node) - 1]) : NULL,
+        .mask = at->mask ? vug_cuda_input_at(s, node->in[vug_node_inputs(node) - 1]) : NULL,
         .mask_columns = s->inputs.keys,
         .tokens = tokens,
         .heads = node->shape.dim[1],
@@ -676,9 +663,9 @@ static void launch_gather(const vug_cuda_step *s, uint32_t id)
 {
     const vug_node *node = &s->program->graph->node[id];
     const bool head = node->op == VUG_OP_HEAD;
-    const vug_cuda_gather_job job = { .x = input_at(s, node->in[0]),
+    const vug_cuda_gather_job job = { .x = vug_cuda_input_at(s, node->in[0]),
                                       .index = head ? NULL : s->inputs.row,
-                                      .out = value_at(s, (vug_val){ id }),
+                                      .out = vug_cuda_value_at(s, (vug_val){ id }),
                                       .rows = head ? rows_of(s, node) : s->in->n_rows,
                                       .width = head ? last_dim(node)
                                                     : vug_cuda_elements_of(&node->shape, s->in,
@@ -693,15 +680,16 @@ static void launch_router(const vug_cuda_step *s, uint32_t id)
 {
     const vug_node *node = &s->program->graph->node[id];
     const vug_node *logits = node_at(s, node->in[0]);
-    vug_cuda_router(stream_of(s), input_at(s, node->in[0]), rows_of(s, logits), last_dim(logits),
-                    &node->at.router, value_at(s, (vug_val){ id }));
+    vug_cuda_router(stream_of(s), vug_cuda_input_at(s, node->in[0]), rows_of(s, logits),
+                    last_dim(logits), &node->at.router, vug_cuda_value_at(s, (vug_val){ id }));
 }
 
 static void launch_route_scale(const vug_cuda_step *s, uint32_t id)
 {
     const vug_node *node = &s->program->graph->node[id];
-    vug_cuda_route_scale(stream_of(s), input_at(s, node->in[0]), vector_at(s, node->in[1]),
-                         rows_of(s, node), (int)(last_dim(node) / 2), value_at(s, (vug_val){ id }));
+    vug_cuda_route_scale(stream_of(s), vug_cuda_input_at(s, node->in[0]), vector_at(s, node->in[1]),
+                         rows_of(s, node), (int)(last_dim(node) / 2),
+                         vug_cuda_value_at(s, (vug_val){ id }));
 }
 
 static void launch_rope_table(const vug_cuda_step *s, uint32_t id)
@@ -710,7 +698,7 @@ static void launch_rope_table(const vug_cuda_step *s, uint32_t id)
     vug_attr_table at = node->at.table;
     at.inv = (const float *)(const void *)s->program->constant[id];
     vug_cuda_rope_table(stream_of(s), s->inputs.position, s->tokens, &at,
-                        value_at(s, (vug_val){ id }));
+                        vug_cuda_value_at(s, (vug_val){ id }));
 }
 
 static void launch_norm(const vug_cuda_step *s, uint32_t id)
@@ -725,8 +713,8 @@ static void launch_norm(const vug_cuda_step *s, uint32_t id)
 static void launch_deinterleave(const vug_cuda_step *s, uint32_t id)
 {
     const vug_node *node = &s->program->graph->node[id];
-    vug_cuda_deinterleave(stream_of(s), input_at(s, node->in[0]), rows_of(s, node), last_dim(node),
-                          value_at(s, (vug_val){ id }));
+    vug_cuda_deinterleave(stream_of(s), vug_cuda_input_at(s, node->in[0]), rows_of(s, node),
+                          last_dim(node), vug_cuda_value_at(s, (vug_val){ id }));
 }
 
 /* ---- by operation ------------------------------------------------------------------------------ */
@@ -735,31 +723,19 @@ typedef void launch_fn(const vug_cuda_step *step, uint32_t id);
 
 /* Operations of class LEAF and VIEW compute nothing. */
 static launch_fn *const launch_of[VUG_OP_COUNT] = {
-    [VUG_OP_EMBED] = launch_embed,
-    [VUG_OP_LINEAR] = launch_linear,
-    [VUG_OP_RMS_NORM] = launch_norm,
-    [VUG_OP_ROPE_TABLE] = launch_rope_table,
-    [VUG_OP_ROPE] = launch_norm,
-    [VUG_OP_ATTENTION] = launch_attention,
-    [VUG_OP_ADD] = launch_elements,
-    [VUG_OP_MUL] = launch_elements,
-    [VUG_OP_GELU] = launch_elements,
-    [VUG_OP_SILU] = launch_elements,
-    [VUG_OP_BIAS] = launch_elements,
-    [VUG_OP_SCALE] = launch_elements,
-    [VUG_OP_SOFTCAP] = launch_elements,
-    [VUG_OP_GATHER] = launch_gather,
-    [VUG_OP_ROUTER] = launch_router,
-    [VUG_OP_ROUTE_SCALE] = launch_route_scale,
-    [VUG_OP_EXPERTS] = launch_experts,
-    [VUG_OP_UNIT_NORM] = launch_norm,
-    [VUG_OP_DEINTERLEAVE] = launch_deinterleave,
-    [VUG_OP_SCALE_BY] = launch_elements,
-    [VUG_OP_HEAD] = launch_gather,
-    [VUG_OP_GEGLU] = launch_elements,
-    [VUG_OP_SWIGLU] = launch_elements,
-    [VUG_OP_ADD_NORM] = launch_norm,
-    [VUG_OP_NORM_ROPE] = launch_norm,
+    [VUG_OP_EMBED] = launch_embed,       [VUG_OP_LINEAR] = launch_linear,
+    [VUG_OP_RMS_NORM] = launch_norm,     [VUG_OP_ROPE_TABLE] = launch_rope_table,
+    [VUG_OP_ROPE] = launch_norm,         [VUG_OP_ATTENTION] = launch_attention,
+    [VUG_OP_ADD] = launch_elements,      [VUG_OP_MUL] = launch_elements,
+    [VUG_OP_GELU] = launch_elements,     [VUG_OP_SILU] = launch_elements,
+    [VUG_OP_BIAS] = launch_elements,     [VUG_OP_SCALE] = launch_elements,
+    [VUG_OP_SOFTCAP] = launch_elements,  [VUG_OP_GATHER] = launch_gather,
+    [VUG_OP_ROUTER] = launch_router,     [VUG_OP_ROUTE_SCALE] = launch_route_scale,
+    [VUG_OP_EXPERTS] = launch_experts,   [VUG_OP_HOST_EXPERTS] = vug_cuda_launch_host_experts,
+    [VUG_OP_UNIT_NORM] = launch_norm,    [VUG_OP_DEINTERLEAVE] = launch_deinterleave,
+    [VUG_OP_SCALE_BY] = launch_elements, [VUG_OP_HEAD] = launch_gather,
+    [VUG_OP_GEGLU] = launch_elements,    [VUG_OP_SWIGLU] = launch_elements,
+    [VUG_OP_ADD_NORM] = launch_norm,     [VUG_OP_NORM_ROPE] = launch_norm,
 };
 
 bool vug_cuda_has_launch(vug_op op)

@@ -1,6 +1,6 @@
 /* The time of each operation of a step. The step runs as a graph with events between its nodes, so
  * that no launch waits for the host; none begins before the one before it has ended. */
-#include "backend/cuda/internal.h"
+#include "backend/cuda/step_graph.h"
 
 /* The events of a step: one before each node that launches kernels, and one after the last. */
 typedef struct {

@@ -1,5 +1,5 @@
 /* Compiling: checks of the graph, its constants on the device, and the sizes of a step. */
-#include "backend/cuda/internal.h"
+#include "backend/cuda/host_experts.h"
 
 #include "quant/codec.h"
 
@@ -55,6 +55,7 @@ static vug_status check_nodes(const vug_cuda_program *p, vug_err *err)
 {
     const vug_graph *g = p->graph;
     VUG_TRY(vug_check_graph("cuda", g, p->weights->weight, p->weights->n, err));
+    VUG_TRY(vug_check_host_experts("cuda", g, p->plan, err));
     for (uint32_t i = 1; i < g->n; i++) {
         const vug_node *node = &g->node[i];
         if (node->op == VUG_OP_PARAM)
@@ -266,7 +267,7 @@ static vug_status size_step(vug_cuda_program *p, vug_err *err)
         !vug_cuda_add_part(vug_cuda_row_words_bytes(p), &end, &at))
         return VUG_FAIL(err, VUG_LIMIT, "cuda: a step of %lld tokens needs too much memory",
                         (long long)p->limits.batch);
-    p->sizes.workspace_bytes = end + p->output_bytes;
+    p->sizes.workspace_bytes = end + p->output_bytes + vug_cuda_host_experts_bytes(p);
     p->sizes.device_bytes = end + p->constant_bytes;
     p->sizes.program_bytes = sizeof(*p) + p->arena.held;
     return VUG_OK;

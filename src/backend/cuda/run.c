@@ -1,5 +1,6 @@
 /* Running a step. */
-#include "backend/cuda/internal.h"
+#include "backend/cuda/host_experts.h"
+#include "backend/cuda/step_graph.h"
 #include "core/cancel.h"
 
 /* ---- workspace ------------------------------------------------------------------------- */
@@ -51,6 +52,7 @@ static vug_status fill_workspace(vug_cuda_workspace *ws, vug_err *err)
         VUG_TRY(vug_cuda_check(cudaHostAlloc(&outputs, p->output_bytes, cudaHostAllocDefault),
                                "allocating the outputs of a step", err));
     ws->outputs = outputs;
+    VUG_TRY(vug_cuda_host_experts_create(ws, err));
     VUG_TRY(vug_cuda_padding_create(&ws->padding, err));
     return vug_cuda_graphs_create(&ws->graphs, err);
 }
@@ -81,6 +83,7 @@ void vug_cuda_workspace_destroy(vug_workspace *workspace)
         vug_cuda_buffer_release(&ws->data[i]);
     vug_cuda_graphs_destroy(ws->graphs);
     vug_cuda_padding_destroy(ws->padding);
+    vug_cuda_host_experts_destroy(ws->host_experts);
     vug_cuda_buffer_release(&ws->inputs);
     vug_cuda_free(ws->block);
     (void)cudaFreeHost(ws->outputs);
@@ -278,12 +281,13 @@ vug_status vug_cuda_start(const vug_program *program, vug_workspace *workspace,
     VUG_TRY(check_kv(p, in, err));
     VUG_TRY(vug_check_masks(p->graph, in, err));
     VUG_TRY(vug_cuda_weights_load((vug_device_weights *)(void *)p->weights, err));
+    ws->started[ws->next].in = *in;
+    ws->started[ws->next].failure = (vug_err){ 0 };
     const vug_status st = launch_all(&s, ws, err);
     if (st != VUG_OK) { /* what is in the stream still reads what the next step writes */
         (void)cudaStreamSynchronize(s.stream);
         return st;
     }
-    ws->started[ws->next].in = *in;
     ws->next = (ws->next + 1) % VUG_STEPS_STARTED;
     ws->n_started++;
     return VUG_OK;
@@ -304,6 +308,11 @@ vug_status vug_cuda_finish(const vug_program *program, vug_workspace *workspace,
     VUG_TRY(vug_cuda_check(cudaEventSynchronize(started->end), "a step", err));
     if (vug_is_cancelled(s.in->cancel))
         return VUG_FAIL(err, VUG_CANCELLED, "cancelled");
+    if (started->failure.code != VUG_OK) {
+        if (err)
+            *err = started->failure;
+        return started->failure.code;
+    }
     memcpy(output, started->output, p->graph->n_outputs * sizeof(*output));
     return lists_logits(&s) ? take_lists(&s, started, err) : VUG_OK;
 }

@@ -1,6 +1,6 @@
 /* Steps of few tokens as CUDA graphs: the launches of a step are recorded when its like has been
  * seen before, and later steps of the same kind are one launch. */
-#include "backend/cuda/internal.h"
+#include "backend/cuda/step_graph.h"
 
 /* All that goes into the launches of a step, beside its program and workspace. */
 typedef struct {

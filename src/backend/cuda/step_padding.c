@@ -6,7 +6,7 @@
  * writes the same bits to the same places. Its results follow those of the step, and nobody reads
  * them.
  */
-#include "backend/cuda/internal.h"
+#include "backend/cuda/step_graph.h"
 
 /* Kernels of products take 8 rows at a time. */
 enum { ROWS_TOGETHER = 8 };
