@@ -209,7 +209,7 @@ typedef struct {
     int gpu_layers;     /* the last layers and the head run on it, the others on the CPU; 0: as many
                               as fit; -1: none; more than there are: the embedding, too. More than
                               0 without a GPU or the name of a device is refused */
-    int cpu_experts;    /* so many first layers have their experts on the CPU; 0: none */
+    int cpu_experts;    /* at least so many first layers have their experts on the CPU */
     int context;        /* most tokens in a session; 0: 4096, the trained context or what
                               kv_memory holds, whichever is least */
     int batch;          /* most tokens in one step; 0: 512 */

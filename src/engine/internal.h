@@ -144,12 +144,21 @@ VUG_MUST_CHECK vug_status vug_model_encode_chat(const vug_model *model, const vu
 
 /* ---- the devices of a model (model_devices.c) -------------------------------------- */
 
-/* Opens the model's device: the last `layers` layers, the norm and the head are on `backend`, the
- * others and the embedding on the CPU. With more layers than the model has all is on `backend`. The CPU
- * has the experts of the first `cpu_experts` layers. */
+/* What of a model is on a device that is not the CPU: the last `layers` layers, the norm and the head, and the
+ * embedding with more layers than there are, without the experts of the first `cpu_experts` layers. */
+typedef struct {
+    int64_t layers, cpu_experts;
+} vug_placement;
+
+/* The placements that are tried while memory is lacking, from all of the model to none of it, with the
+ * experts of at least `cpu_experts` layers on the CPU: first those of more and more layers go there, of
+ * which a token needs few, and then layers. */
+int64_t vug_model_placements(const vug_model *model, int64_t cpu_experts);
+vug_placement vug_model_placement(const vug_model *model, int64_t cpu_experts, int64_t i);
+/* Opens the model's device: the CPU has what is not on `backend`. */
 VUG_MUST_CHECK vug_status vug_model_open_device(vug_model *model, const vug_backend *backend,
-                                                const vug_device_options *options, int64_t layers,
-                                                int64_t cpu_experts, vug_err *err);
+                                                const vug_device_options *options,
+                                                vug_placement placement, vug_err *err);
 /* Closes it. Its weights are destroyed. */
 void vug_model_close_device(vug_model *model);
 /* Whether the slot's weight is that of an expert that the CPU computes for the device. */
@@ -157,7 +166,8 @@ bool vug_model_moves_slot(const vug_model *model, size_t slot);
 /* The fewest layers that can be on a device of their own: those that read the keys and values of
  * another layer are on its device. */
 int64_t vug_model_least_layers(const vug_model *model);
-/* Fills model->placement. `lacks_memory`: the device cannot hold more layers than the last `layers`. */
+/* Fills model->placement. `lacks_memory`: the device cannot hold more than the last `layers` layers, or than
+ * these without experts. */
 void vug_model_describe_placement(vug_model *model, const vug_backend *backend, int64_t layers,
                                   bool lacks_memory);
 

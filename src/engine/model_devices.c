@@ -6,7 +6,7 @@
 #include "engine/layer_split.h"
 #include "vug/stats.h"
 
-/* ---- opening ----------------------------------------------------------------------- */
+/* ---- placements -------------------------------------------------------------------- */
 
 int64_t vug_model_least_layers(const vug_model *m)
 {
@@ -19,6 +19,30 @@ int64_t vug_model_least_layers(const vug_model *m)
     }
     return c->n_layers - first;
 }
+
+/* Layers whose experts can still go to the CPU. */
+static int64_t movable_experts(const vug_model *m, int64_t cpu_experts)
+{
+    const vug_config *c = &m->checkpoint.config;
+    return c->n_experts > 0 && cpu_experts < c->n_layers ? c->n_layers - cpu_experts : 0;
+}
+
+int64_t vug_model_placements(const vug_model *m, int64_t cpu_experts)
+{
+    const int64_t all = m->checkpoint.config.n_layers + 1, least = vug_model_least_layers(m);
+    return movable_experts(m, cpu_experts) + (all - least + 1) + 1;
+}
+
+vug_placement vug_model_placement(const vug_model *m, int64_t cpu_experts, int64_t i)
+{
+    const int64_t all = m->checkpoint.config.n_layers + 1, least = vug_model_least_layers(m);
+    const int64_t movable = movable_experts(m, cpu_experts);
+    const int64_t layers = i > movable ? all - (i - movable) : all;
+    return (vug_placement){ .layers = layers < least ? 0 : layers,
+                            .cpu_experts = cpu_experts + (i < movable ? i : movable) };
+}
+
+/* ---- opening ----------------------------------------------------------------------- */
 
 static vug_status open_split(vug_model *m, const vug_backend *backend,
                              const vug_device_options *options, int64_t layers, vug_err *err)
@@ -51,12 +75,12 @@ static vug_status open_split(vug_model *m, const vug_backend *backend,
 }
 
 /* The experts of layers that are not on the device are on the CPU anyway. */
-static vug_status open_experts(vug_model *m, const vug_device_options *options, int64_t layers,
-                               int64_t cpu_experts, vug_err *err)
+static vug_status open_experts(vug_model *m, const vug_device_options *options,
+                               vug_placement placement, vug_err *err)
 {
-    const int64_t n_layers = m->checkpoint.config.n_layers;
-    const int64_t first = layers < n_layers ? n_layers - layers : 0;
-    const int64_t end = cpu_experts < n_layers ? cpu_experts : n_layers;
+    const int64_t n = m->checkpoint.config.n_layers;
+    const int64_t first = placement.layers < n ? n - placement.layers : 0;
+    const int64_t end = placement.cpu_experts < n ? placement.cpu_experts : n;
     if (first >= end)
         return VUG_OK;
     m->experts.first = (int)first;
@@ -65,14 +89,14 @@ static vug_status open_experts(vug_model *m, const vug_device_options *options, 
 }
 
 vug_status vug_model_open_device(vug_model *m, const vug_backend *backend,
-                                 const vug_device_options *options, int64_t layers,
-                                 int64_t cpu_experts, vug_err *err)
+                                 const vug_device_options *options, vug_placement placement,
+                                 vug_err *err)
 {
-    VUG_TRY(open_experts(m, options, layers, cpu_experts, err));
-    m->is_split = layers > 0 && layers <= m->checkpoint.config.n_layers;
+    VUG_TRY(open_experts(m, options, placement, err));
+    m->is_split = placement.layers > 0 && placement.layers <= m->checkpoint.config.n_layers;
     if (m->is_split)
-        return open_split(m, backend, options, layers, err);
-    m->backend = layers > 0 ? backend : vug_backend_host();
+        return open_split(m, backend, options, placement.layers, err);
+    m->backend = placement.layers > 0 ? backend : vug_backend_host();
     return m->backend->open(options, &m->device, err);
 }
 
@@ -94,52 +118,39 @@ bool vug_model_moves_slot(const vug_model *m, size_t i)
 
 /* ---- describing -------------------------------------------------------------------- */
 
-/* Adds a part of the note; parts are separated by semicolons. */
-static void add_to_placement(vug_model *m, const char *part)
-{
-    const size_t used = strlen(m->placement);
-    (void)snprintf(m->placement + used, sizeof(m->placement) - used, "%s%s", used ? "; " : "",
-                   part);
-}
-
-static void describe_layers(vug_model *m, const vug_backend *backend, int64_t layers,
-                            bool lacks_memory)
+/* Says which layers run where; nothing if all run on one device. */
+static void describe_layers(const vug_model *m, const vug_backend *backend, int64_t layers,
+                            vug_buf *to)
 {
     const int64_t n = m->checkpoint.config.n_layers;
-    char where[128];
-    if (layers > n || (layers == 0 && !lacks_memory))
-        return;
     if (layers == 0)
-        (void)snprintf(where, sizeof(where), "all layers run on the CPU");
+        vug_buf_puts(to, "all layers run on the CPU");
     else if (layers == n)
-        (void)snprintf(where, sizeof(where), "all layers run on %s, the embedding on the CPU",
-                       backend->name);
-    else
-        (void)snprintf(where, sizeof(where),
-                       "%lld of %lld layers run on %s, the first %lld on the CPU",
+        vug_buf_printf(to, "all layers run on %s, the embedding on the CPU", backend->name);
+    else if (layers < n)
+        vug_buf_printf(to, "%lld of %lld layers run on %s, the first %lld on the CPU",
                        (long long)layers, (long long)n, backend->name, (long long)(n - layers));
-    add_to_placement(m, where);
-    if (lacks_memory)
-        (void)snprintf(m->placement, sizeof(m->placement),
-                       "%s: there is too little memory for more on %s", where, backend->name);
 }
 
 void vug_model_describe_placement(vug_model *m, const vug_backend *backend, int64_t layers,
                                   bool lacks_memory)
 {
-    const char *note = m->info.note;
-    m->placement[0] = '\0';
-    describe_layers(m, backend, layers, lacks_memory);
-    if (m->experts.cpu) {
-        char where[64];
-        (void)snprintf(where, sizeof(where), "the CPU computes the experts of %d of %lld layers",
+    vug_buf note = { 0 };
+    if (layers > 0 || lacks_memory)
+        describe_layers(m, backend, layers, &note);
+    if (m->experts.cpu)
+        vug_buf_printf(&note, "%sthe CPU computes the experts of %d of %lld layers",
+                       note.len > 0 ? "; " : "",
                        vug_host_experts_count(m->main.compiled.host_experts),
                        (long long)m->checkpoint.config.n_layers);
-        add_to_placement(m, where);
-    }
-    if (note)
-        add_to_placement(m, note);
+    if (lacks_memory)
+        vug_buf_printf(&note, ": there is too little memory for more on %s", backend->name);
+    if (m->info.note)
+        vug_buf_printf(&note, "%s%s", note.len > 0 ? "; " : "", m->info.note);
+    (void)snprintf(m->placement, sizeof(m->placement), "%.*s", (int)note.len,
+                   note.ptr ? note.ptr : "");
     m->info.note = m->placement[0] ? m->placement : NULL;
+    vug_buf_release(&note);
 }
 
 /* ---- parts ------------------------------------------------------------------------- */

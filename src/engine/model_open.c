@@ -180,39 +180,37 @@ static void close_program(vug_model *m)
     vug_model_close_device(m);
 }
 
-/* Opens the model's device with its last `layers` layers on `backend`, compiles the program for the
+/* Opens the model's device, with `backend` for what is not on the CPU, compiles the program for the
  * checkpoint, and checks that there is memory for it. */
-static vug_status try_layers(vug_model *m, const vug_model_options *o, const vug_backend *backend,
-                             int64_t layers, vug_err *err)
+static vug_status try_placement(vug_model *m, const vug_model_options *o,
+                                const vug_backend *backend, vug_placement placement, vug_err *err)
 {
     const vug_device_options device = { .isa = o->isa,
                                         .threads = o->threads,
                                         .memory_limit = vug_model_memory_limit(m, o) };
     close_program(m);
     VUG_TRY(vug_limits_choose(o, &m->checkpoint.config, &m->limits, err));
-    VUG_TRY(vug_model_open_device(m, backend, &device, layers, o->cpu_experts, err));
+    VUG_TRY(vug_model_open_device(m, backend, &device, placement, err));
     VUG_TRY(vug_model_create_weights(m, err));
     VUG_TRY(compile_main(m, err));
     VUG_TRY(fit_context(m, o, err));
     return vug_model_check_memory(m, o, err);
 }
 
-/* Places as many layers on the device as it has memory for. Whether layers fit is found by planning
- * them, as all of it is: nothing is read. `whole`: what all of them failed with. */
-static vug_status fit_layers(vug_model *m, const vug_model_options *o, const vug_backend *backend,
-                             const vug_err *whole, vug_err *err)
+/* Places as much on the device as it has memory for. Whether a placement fits is found by planning it, as
+ * all of it is: nothing is read. `whole`: what placing all of it failed with. */
+static vug_status fit_placement(vug_model *m, const vug_model_options *o,
+                                const vug_backend *backend, const vug_err *whole, vug_err *err)
 {
-    const int64_t none = vug_model_least_layers(m) - 1;
-    int64_t fits = none, too_many = m->checkpoint.config.n_layers + 1;
-    int64_t layers = too_many - 1; /* only the embedding is elsewhere: it may be the largest part */
-    while (layers > fits) {
-        const bool ok = try_layers(m, o, backend, layers, NULL) == VUG_OK;
-        *(ok ? &fits : &too_many) = layers;
-        layers = fits + (too_many - fits) / 2;
+    int64_t too_much = 0, fits = vug_model_placements(m, o->cpu_experts) - 1;
+    while (fits - too_much > 1) {
+        const int64_t i = too_much + (fits - too_much) / 2;
+        const vug_placement tried = vug_model_placement(m, o->cpu_experts, i);
+        *(try_placement(m, o, backend, tried, NULL) == VUG_OK ? &fits : &too_much) = i;
     }
-    fits = fits > none ? fits : 0;
-    if (try_layers(m, o, backend, fits, NULL) == VUG_OK) {
-        vug_model_describe_placement(m, backend, fits, true);
+    const vug_placement placement = vug_model_placement(m, o->cpu_experts, fits);
+    if (try_placement(m, o, backend, placement, NULL) == VUG_OK) {
+        vug_model_describe_placement(m, backend, placement.layers, true);
         return VUG_OK;
     }
     if (err)
@@ -251,24 +249,21 @@ static vug_status check_placement(const vug_model *m, const vug_model_options *o
 static vug_status open_program(vug_model *m, const char *folder, const vug_model_options *o,
                                vug_err *err)
 {
-    const int64_t all = m->checkpoint.config.n_layers + 1; /* the embedding, too */
+    vug_placement placement = vug_model_placement(m, o->cpu_experts, 0); /* all there */
     vug_err whole;
     VUG_TRY(load_profile(m, folder, o, err));
     const vug_backend *backend = vug_backend_select(o->device, err);
     if (!backend)
         return VUG_ARGUMENT;
     VUG_TRY(check_placement(m, o, backend, err));
-    if (o->gpu_layers != 0) {
-        const int64_t layers = o->gpu_layers > 0 ? o->gpu_layers : 0;
-        VUG_TRY(try_layers(m, o, backend, layers, err));
-        vug_model_describe_placement(m, backend, layers, false);
-        return VUG_OK;
-    }
-    const vug_status st = try_layers(m, o, backend, all, &whole);
-    if ((st == VUG_NOMEM || st == VUG_LIMIT) && backend != vug_backend_host())
-        return fit_layers(m, o, backend, &whole, err);
+    if (o->gpu_layers != 0)
+        placement.layers = o->gpu_layers > 0 ? o->gpu_layers : 0;
+    const vug_status st = try_placement(m, o, backend, placement, &whole);
+    const bool lacks_memory = st == VUG_NOMEM || st == VUG_LIMIT;
+    if (lacks_memory && o->gpu_layers == 0 && backend != vug_backend_host())
+        return fit_placement(m, o, backend, &whole, err);
     if (st == VUG_OK)
-        vug_model_describe_placement(m, backend, all, false);
+        vug_model_describe_placement(m, backend, placement.layers, false);
     else if (err)
         *err = whole;
     return st;

@@ -4,8 +4,10 @@
  */
 #include "test.h"
 
+#include "config_help.h"
 #include "engine/layer_split.h"
 #include "engine_help.h"
+#include "memory_checkpoint.h"
 #include "scratch.h"
 #include "vug/stats.h"
 
@@ -98,9 +100,9 @@ static void release_record(split_record *r)
 
 static void check_results(vug_model *m, const int32_t *id, const split_record *expected)
 {
-    static const int chunks[] = { 0, 7 };
+    static const int chunks[] = { 0, 7, 1 };
     const size_t n = expected->n_vocab;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         split_record r = forward_all(m, id, chunks[i]);
         assert_same(r.logits, expected->logits, N * n);
         assert_same(r.hidden, expected->hidden, (size_t)(N * r.d));
@@ -487,6 +489,68 @@ static void test_as_many_layers_as_fit(void **state)
     assert_int_equal(vug_model_open(path, &options, &m, &err), VUG_LIMIT);
 }
 
+/* A model of three layers with experts of 3 MB each, which are zeros. */
+static vug_model *open_wide_mixture(const vug_model_options *options)
+{
+    const vug_config config = help_config(
+            "{'model_type': 'qwen3_moe', 'hidden_size': 64, 'intermediate_size': 64,"
+            " 'num_hidden_layers': 3, 'num_attention_heads': 2, 'num_key_value_heads': 1,"
+            " 'head_dim': 16, 'vocab_size': 64, 'max_position_embeddings': 128,"
+            " 'num_experts': 32, 'num_experts_per_tok': 2, 'moe_intermediate_size': 256}");
+    memory_checkpoint c;
+    memory_checkpoint_init(&c, &config);
+    for (size_t i = 0; i < vug_weight_slot_count(&config); i++) {
+        vug_weight_slot slot;
+        char name[sizeof(slot.name) + 8];
+        if (!vug_weight_slot_tensor(&config, i, &slot) || slot.presence != VUG_TENSOR_USED ||
+            slot.row->need == VUG_OPTIONAL)
+            continue;
+        (void)snprintf(name, sizeof(name), "model.%s", slot.name);
+        (void)memory_checkpoint_add(&c, name, slot.shape.rank, slot.shape.dim);
+    }
+    vug_model *m;
+    vug_err err = { 0 };
+    help_ok(vug_model_from_weights(&config, c.weights, "mixture", options, &m, &err), &err);
+    return m;
+}
+
+/* Experts leave a device that lacks memory before layers do, and no more of them than must. */
+static void test_experts_leave_first(void **state)
+{
+    (void)state;
+    enum { LAYERS = 3 };
+    if (strcmp(help_device(), "cpu") == 0) {
+        print_message("needs a device that copies weights: VUG_TEST_DEVICE=mlx or cuda\n");
+        skip();
+    }
+    vug_model_options options = {
+        .device = help_device(), .context = 64, .batch = 1, .threads = 1, .lazy = true
+    };
+    uint64_t total[LAYERS + 1];
+    for (int moved = 0; moved <= LAYERS; moved++) {
+        options.cpu_experts = moved;
+        vug_model *m = open_wide_mixture(&options);
+        total[moved] = vug_model_describe(m).memory.total;
+        assert_true(moved == 0 || total[moved] < total[moved - 1]);
+        vug_model_close(m);
+    }
+    options.cpu_experts = 0;
+    for (int moved = 1; moved <= LAYERS; moved++) {
+        options.memory_limit = total[moved];
+        vug_model *m = open_wide_mixture(&options);
+        char expected[128];
+        (void)snprintf(expected, sizeof(expected),
+                       "the CPU computes the experts of %d of 3 layers: there is too little memory "
+                       "for more on %s",
+                       moved, help_device());
+        assert_int_equal(vug_model_part_count(m), 2);
+        assert_int_equal(vug_model_part_at(m, 0).n_layers, LAYERS);
+        assert_int_equal(vug_model_part_at(m, 1).n_expert_layers, moved);
+        assert_memory_equal(vug_model_describe(m).note, expected, strlen(expected));
+        vug_model_close(m);
+    }
+}
+
 int main(void)
 {
     static char gemma3[] = GOLDEN("gemma3-text"), gemma4[] = GOLDEN("gemma4-e");
@@ -508,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_impossible_splits_are_refused),
         cmocka_unit_test(test_layers_for_a_gpu_that_is_not_there_are_refused),
         cmocka_unit_test(test_as_many_layers_as_fit),
+        cmocka_unit_test(test_experts_leave_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
