@@ -22,9 +22,6 @@ int64_t vug_graph_step_dim(const vug_graph *graph, int64_t symbol);
 VUG_MUST_CHECK vug_status vug_check_weight(const char *device, const vug_node *node,
                                            const vug_weight *weight, size_t n_weights,
                                            vug_err *err);
-/* Checks that a plan has the experts of the graph's HOST_EXPERTS nodes. */
-VUG_MUST_CHECK vug_status vug_check_host_experts(const char *device, const vug_graph *graph,
-                                                 const vug_plan *plan, vug_err *err);
 /* Checks the operands and rows of every node, the shapes of the weights [n_weights], and the
  * outputs; which formats and sizes it supports is left to the device. */
 VUG_MUST_CHECK vug_status vug_check_graph(const char *device, const vug_graph *graph,
@@ -62,8 +59,5 @@ int vug_step_queries(const vug_step_in *in, vug_span *query);
  * `weight[slot]` as in the program. */
 void vug_step_add_cost(const vug_graph *graph, const vug_plan *plan, const vug_weight *weight,
                        const vug_node *node, int64_t rows, vug_op_cost *to);
-/* What `rows` products with `k` of `n` experts' matrices like `weight` read and compute. */
-void vug_step_add_expert_products(const vug_weight *weight, int64_t n, int64_t k, int64_t rows,
-                                  vug_op_cost *to);
 
 #endif

@@ -1,6 +1,5 @@
 /* The checks of a graph and its weights that do not depend on the device. */
 #include "backend/checks.h"
-#include "backend/host_experts.h"
 
 /* The inputs that the operand letters of ops.def stand for. */
 static const vug_input input_of[128] = {
@@ -122,19 +121,6 @@ vug_status vug_check_graph(const char *device, const vug_graph *g, const vug_wei
         if (node->op == VUG_OP_INPUT || !is_operand(node, 'x'))
             return VUG_FAIL(err, VUG_UNSUPPORTED, "%s: output '%s' is not a computed value", device,
                             g->output[i].name);
-    }
-    return VUG_OK;
-}
-
-vug_status vug_check_host_experts(const char *device, const vug_graph *g, const vug_plan *plan,
-                                  vug_err *err)
-{
-    const int n = plan->host_experts ? vug_host_experts_count(plan->host_experts) : 0;
-    for (uint32_t i = 1; i < g->n; i++) {
-        const vug_node *node = &g->node[i];
-        if (node->op == VUG_OP_HOST_EXPERTS &&
-            (node->at.host_experts.index < 0 || node->at.host_experts.index >= n))
-            return vug_reject_node(device, node, err, "the host does not have these experts");
     }
     return VUG_OK;
 }

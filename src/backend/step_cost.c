@@ -20,12 +20,20 @@ static void add_products(const vug_weight *w, int64_t n, int64_t rows, vug_op_co
     to->flop += 2 * (double)rows * (double)w->rows * (double)w->columns;
 }
 
-/* Rows may share experts, so fewer than this may be read. */
-void vug_step_add_expert_products(const vug_weight *weight, int64_t n, int64_t k, int64_t rows,
-                                  vug_op_cost *to)
+/* Adds `rows` products with `k` of `n` experts' matrices like `w`. Rows may share experts, so that fewer may be
+ * read. */
+static void add_expert_products(const vug_weight *w, int64_t n, int64_t k, int64_t rows,
+                                vug_op_cost *to)
 {
     const int64_t chosen = rows * k;
-    add_products(weight, chosen < n ? chosen : n, chosen, to);
+    add_products(w, chosen < n ? chosen : n, chosen, to);
+}
+
+static void add_host_experts(const vug_host_expert_weights *w, int64_t rows, vug_op_cost *to)
+{
+    add_expert_products(w->gate, w->n, w->k, rows, to);
+    add_expert_products(w->up, w->n, w->k, rows, to);
+    add_expert_products(w->down, w->n, w->k, rows, to);
 }
 
 void vug_step_add_cost(const vug_graph *graph, const vug_plan *plan, const vug_weight *weight,
@@ -34,11 +42,14 @@ void vug_step_add_cost(const vug_graph *graph, const vug_plan *plan, const vug_w
     to->runs++;
     if (node->op == VUG_OP_LINEAR)
         add_products(&weight[vug_graph_at(graph, node->in[1])->at.param.slot], 1, rows, to);
-    if (node->op == VUG_OP_HOST_EXPERTS)
-        vug_host_experts_add_cost(plan->host_experts, node->at.host_experts.index, rows, to);
+    if (node->op == VUG_OP_HOST_EXPERTS) {
+        const vug_host_expert_weights w =
+                vug_host_experts_weights(plan->host_experts, node->at.host_experts.index);
+        add_host_experts(&w, rows, to);
+    }
     for (int i = 2; node->op == VUG_OP_EXPERTS && i < 5; i++) {
         const vug_node *param = vug_graph_at(graph, node->in[i]);
-        vug_step_add_expert_products(&weight[param->at.param.slot], vug_param_slots(param),
-                                     vug_graph_at(graph, node->in[1])->shape.dim[1] / 2, rows, to);
+        add_expert_products(&weight[param->at.param.slot], vug_param_slots(param),
+                            vug_graph_at(graph, node->in[1])->shape.dim[1] / 2, rows, to);
     }
 }

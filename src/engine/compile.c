@@ -21,6 +21,12 @@ static vug_weight bound_weight(const vug_binding *binding, size_t slot)
     return w;
 }
 
+bool vug_model_moves_slot(const vug_model *m, size_t i)
+{
+    const vug_weight_slot slot = vug_weight_slot_at(&m->checkpoint.config, i);
+    return slot.expert >= 0 && slot.layer >= m->experts.first && slot.layer < m->experts.end;
+}
+
 /* Gives a device the weights that are moved to the CPU, or all others. */
 static vug_status create_weights(const vug_model *m, const vug_backend *backend, vug_device *device,
                                  bool moved, vug_device_weights **out, vug_err *err)
@@ -52,9 +58,14 @@ static vug_status fuse_without_experts(const vug_model *m, const vug_graph *grap
 {
     const vug_model_experts *experts = &m->experts;
     vug_graph moved;
-    VUG_TRY(vug_host_experts_create(experts->cpu, experts->weights, graph, experts->first,
-                                    experts->end, profile->activations, &c->limits,
-                                    &c->host_experts, err));
+    const vug_host_experts_spec spec = { .cpu = experts->cpu,
+                                         .weights = experts->weights,
+                                         .graph = graph,
+                                         .first = experts->first,
+                                         .end = experts->end,
+                                         .activations = profile->activations,
+                                         .limits = c->limits };
+    VUG_TRY(vug_host_experts_create(&spec, &c->host_experts, err));
     VUG_TRY(vug_move_experts(graph, experts->first, experts->end, &moved, err));
     const vug_status st = vug_fuse_with(&moved, profile, &c->fused, NULL, err);
     vug_graph_release(&moved);

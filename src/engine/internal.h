@@ -46,6 +46,8 @@ typedef struct {
 
 enum { VUG_PLAN_ALIGN = 64 }; /* of planned values: a cache line, and every vector type */
 
+/* Whether the slot's weight is that of an expert that the CPU computes for the device. */
+bool vug_model_moves_slot(const vug_model *model, size_t slot);
 /* Gives the model's device its weights, over which all its programs are compiled. */
 VUG_MUST_CHECK vug_status vug_model_create_weights(vug_model *model, vug_err *err);
 /* Compiles the model's own graph with the model's profile. */
@@ -161,8 +163,6 @@ VUG_MUST_CHECK vug_status vug_model_open_device(vug_model *model, const vug_back
                                                 vug_placement placement, vug_err *err);
 /* Closes it. Its weights are destroyed. */
 void vug_model_close_device(vug_model *model);
-/* Whether the slot's weight is that of an expert that the CPU computes for the device. */
-bool vug_model_moves_slot(const vug_model *model, size_t slot);
 /* The fewest layers that can be on a device of their own: those that read the keys and values of
  * another layer are on its device. */
 int64_t vug_model_least_layers(const vug_model *model);

@@ -110,12 +110,6 @@ void vug_model_close_device(vug_model *m)
     m->experts = (vug_model_experts){ 0 };
 }
 
-bool vug_model_moves_slot(const vug_model *m, size_t i)
-{
-    const vug_weight_slot slot = vug_weight_slot_at(&m->checkpoint.config, i);
-    return slot.expert >= 0 && slot.layer >= m->experts.first && slot.layer < m->experts.end;
-}
-
 /* ---- describing -------------------------------------------------------------------- */
 
 /* Says which layers run where; nothing if all run on one device. */

@@ -37,9 +37,10 @@ static vug_op_timing timing_of(const vug_model *m, const char *name)
 }
 
 /* Every product of the model runs once in a step, for each of its tokens. */
-static void check_products(const char *folder, const char *product)
+static void check_products(const char *folder, int cpu_experts, const char *product)
 {
-    vug_model *m = help_model(folder, (vug_model_options){ .context = 64, .threads = 1 });
+    const vug_model_options options = { .context = 64, .threads = 1, .cpu_experts = cpu_experts };
+    vug_model *m = help_model(folder, options);
     const vug_model_info info = vug_model_describe(m);
     vug_session *s = help_session(m);
     help_forward(s, ids, 4);
@@ -71,13 +72,14 @@ static void check_products(const char *folder, const char *product)
 static void test_products_of_a_dense_model(void **state)
 {
     (void)state;
-    check_products(GOLDEN("gemma3-text"), "linear");
+    check_products(GOLDEN("gemma3-text"), 0, "linear");
 }
 
 static void test_products_of_experts(void **state)
 {
     (void)state;
-    check_products(GOLDEN("qwen3-moe"), "experts");
+    check_products(GOLDEN("qwen3-moe"), 0, "experts");
+    check_products(GOLDEN("qwen3-moe"), 3, "host_experts");
 }
 
 int main(void)

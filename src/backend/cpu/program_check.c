@@ -2,6 +2,7 @@
  * that running a step cannot fail on them. */
 #include "backend/checks.h"
 #include "backend/cpu/program.h"
+#include "backend/host_experts.h"
 
 #include "quant/matrix.h"
 

@@ -184,10 +184,13 @@ static void run_experts(const step_run *r, uint32_t id)
 static vug_status run_host_experts(const step_run *r, uint32_t id, vug_err *err)
 {
     const vug_node *node = &r->program->graph->node[id];
+    const vug_host_experts_job job = { .x = input_at(r, node->in[0]),
+                                       .route = input_at(r, node->in[1]),
+                                       .rows = row_count(r, &node->shape),
+                                       .cancel = r->in->cancel,
+                                       .out = value_at(r, (vug_val){ id }) };
     return vug_host_experts_compute(r->program->plan->host_experts, node->at.host_experts.index,
-                                    input_at(r, node->in[0]), input_at(r, node->in[1]),
-                                    row_count(r, &node->shape), r->in->cancel,
-                                    value_at(r, (vug_val){ id }), err);
+                                    &job, err);
 }
 
 static void run_rows(const step_run *r, uint32_t id)

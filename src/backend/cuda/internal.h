@@ -202,7 +202,7 @@ typedef struct {
 
 typedef struct vug_cuda_graphs vug_cuda_graphs;
 typedef struct vug_cuda_padding vug_cuda_padding;
-typedef struct vug_cuda_host_experts vug_cuda_host_experts;
+typedef struct vug_cuda_host_calls vug_cuda_host_calls;
 
 /* A step that was started. */
 typedef struct {
@@ -217,8 +217,8 @@ typedef struct {
     const vug_cuda_program *program;
     vug_cuda_graphs *graphs;
     vug_cuda_padding *padding;
-    vug_cuda_host_experts *host_experts; /* NULL: the program has none */
-    uint8_t *block;                      /* the values, then scratch */
+    vug_cuda_host_calls *host_calls; /* NULL: the program has none */
+    uint8_t *block;                  /* the values, then scratch */
     uint8_t *scratch;
     uint32_t *pages_done; /* zeros (vug_cuda_decode_attention_job) */
     uint32_t *rows_done;  /* zeros (vug_cuda_wanted_job) */

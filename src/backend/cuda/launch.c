@@ -1,5 +1,5 @@
 /* From a node of the graph to the launch of its kernels. */
-#include "backend/cuda/host_experts.h"
+#include "backend/cuda/host_calls.h"
 
 /* ---- addresses ------------------------------------------------------------------------ */
 
@@ -731,7 +731,7 @@ static launch_fn *const launch_of[VUG_OP_COUNT] = {
     [VUG_OP_BIAS] = launch_elements,     [VUG_OP_SCALE] = launch_elements,
     [VUG_OP_SOFTCAP] = launch_elements,  [VUG_OP_GATHER] = launch_gather,
     [VUG_OP_ROUTER] = launch_router,     [VUG_OP_ROUTE_SCALE] = launch_route_scale,
-    [VUG_OP_EXPERTS] = launch_experts,   [VUG_OP_HOST_EXPERTS] = vug_cuda_launch_host_experts,
+    [VUG_OP_EXPERTS] = launch_experts,   [VUG_OP_HOST_EXPERTS] = vug_cuda_launch_host_call,
     [VUG_OP_UNIT_NORM] = launch_norm,    [VUG_OP_DEINTERLEAVE] = launch_deinterleave,
     [VUG_OP_SCALE_BY] = launch_elements, [VUG_OP_HEAD] = launch_gather,
     [VUG_OP_GEGLU] = launch_elements,    [VUG_OP_SWIGLU] = launch_elements,

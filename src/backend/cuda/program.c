@@ -1,5 +1,6 @@
 /* Compiling: checks of the graph, its constants on the device, and the sizes of a step. */
-#include "backend/cuda/host_experts.h"
+#include "backend/cuda/host_calls.h"
+#include "backend/host_experts.h"
 
 #include "quant/codec.h"
 
@@ -267,7 +268,7 @@ static vug_status size_step(vug_cuda_program *p, vug_err *err)
         !vug_cuda_add_part(vug_cuda_row_words_bytes(p), &end, &at))
         return VUG_FAIL(err, VUG_LIMIT, "cuda: a step of %lld tokens needs too much memory",
                         (long long)p->limits.batch);
-    p->sizes.workspace_bytes = end + p->output_bytes + vug_cuda_host_experts_bytes(p);
+    p->sizes.workspace_bytes = end + p->output_bytes + vug_cuda_host_calls_bytes(p);
     p->sizes.device_bytes = end + p->constant_bytes;
     p->sizes.program_bytes = sizeof(*p) + p->arena.held;
     return VUG_OK;

@@ -1,5 +1,5 @@
 /* Running a step. */
-#include "backend/cuda/host_experts.h"
+#include "backend/cuda/host_calls.h"
 #include "backend/cuda/step_graph.h"
 #include "core/cancel.h"
 
@@ -52,7 +52,7 @@ static vug_status fill_workspace(vug_cuda_workspace *ws, vug_err *err)
         VUG_TRY(vug_cuda_check(cudaHostAlloc(&outputs, p->output_bytes, cudaHostAllocDefault),
                                "allocating the outputs of a step", err));
     ws->outputs = outputs;
-    VUG_TRY(vug_cuda_host_experts_create(ws, err));
+    VUG_TRY(vug_cuda_host_calls_create(ws, err));
     VUG_TRY(vug_cuda_padding_create(&ws->padding, err));
     return vug_cuda_graphs_create(&ws->graphs, err);
 }
@@ -83,7 +83,7 @@ void vug_cuda_workspace_destroy(vug_workspace *workspace)
         vug_cuda_buffer_release(&ws->data[i]);
     vug_cuda_graphs_destroy(ws->graphs);
     vug_cuda_padding_destroy(ws->padding);
-    vug_cuda_host_experts_destroy(ws->host_experts);
+    vug_cuda_host_calls_destroy(ws->host_calls);
     vug_cuda_buffer_release(&ws->inputs);
     vug_cuda_free(ws->block);
     (void)cudaFreeHost(ws->outputs);

@@ -50,9 +50,13 @@ static vug_status compute_on_host(const vug_mlx_step *s, const vug_node *node, m
     vug_mlx_add_cache_arrays(s->kv, &needed);
     mx::eval(std::move(needed));
     *out = vug_mlx_new_array(x.shape(), mx::float32);
+    const vug_host_experts_job job = { .x = x.data<float>(),
+                                       .route = route.data<float>(),
+                                       .rows = x.shape(0),
+                                       .cancel = s->in->cancel,
+                                       .out = out->data<float>() };
     return vug_host_experts_compute(s->program->plan->host_experts, node->at.host_experts.index,
-                                    x.data<float>(), route.data<float>(), x.shape(0), s->in->cancel,
-                                    out->data<float>(), err);
+                                    &job, err);
 }
 
 static vug_status compute(const vug_mlx_step *s, uint32_t id, mx::array *out, vug_err *err)

@@ -62,12 +62,24 @@ static void close_host(host_setup *s)
     s->b->close(s->device);
 }
 
+static vug_status try_experts(const host_setup *s, const help_graph *m, int first, int end,
+                              vug_host_experts **out, vug_err *err)
+{
+    const vug_host_experts_spec spec = { .cpu = s->device,
+                                         .weights = s->weights,
+                                         .graph = &m->graph,
+                                         .first = first,
+                                         .end = end,
+                                         .activations = VUG_ACTIVATIONS_F32,
+                                         .limits = limits };
+    return vug_host_experts_create(&spec, out, err);
+}
+
 static vug_host_experts *make_experts(const host_setup *s, const help_graph *m, int first, int end)
 {
     vug_host_experts *experts = NULL;
     vug_err err = { 0 };
-    if (vug_host_experts_create(s->device, s->weights, &m->graph, first, end, VUG_ACTIVATIONS_F32,
-                                &limits, &experts, &err) != VUG_OK)
+    if (try_experts(s, m, first, end, &experts, &err) != VUG_OK)
         fail_msg("%s", err.msg);
     return experts;
 }
@@ -115,8 +127,8 @@ static void test_experts_of_chosen_layers_are_moved(void **state)
 static void run_graph(const host_setup *s, const vug_graph *g, const vug_plan *plan, const float *x,
                       float *out)
 {
-    vug_program *program;
-    vug_workspace *workspace;
+    vug_program *program = NULL;
+    vug_workspace *workspace = NULL;
     vug_err err = { 0 };
     const vug_span span = { NULL, 0, ROWS };
     const vug_step_in step = {
@@ -128,9 +140,10 @@ static void run_graph(const host_setup *s, const vug_graph *g, const vug_plan *p
         st = s->b->workspace_create(program, &workspace, &err);
     if (st == VUG_OK)
         st = s->b->run(program, workspace, &step, &output, &err);
-    if (st != VUG_OK)
+    if (st == VUG_OK)
+        memcpy(out, output, (size_t)ROWS * D * sizeof(float));
+    else
         fail_msg("%s", err.msg);
-    memcpy(out, output, (size_t)ROWS * D * sizeof(float));
     s->b->workspace_destroy(workspace);
     s->b->release(program);
 }
@@ -195,9 +208,7 @@ static void test_weights_that_the_host_lacks_are_refused(void **state)
     vug_host_experts *experts = make_experts(&s, &m, 0, 1);
     vug_host_experts_destroy(experts);
     vug_err err = { 0 };
-    assert_int_equal(vug_host_experts_create(s.device, s.weights, &m.graph, 0, 2,
-                                             VUG_ACTIVATIONS_F32, &limits, &experts, &err),
-                     VUG_UNSUPPORTED);
+    assert_int_equal(try_experts(&s, &m, 0, 2, &experts, &err), VUG_UNSUPPORTED);
     assert_non_null(strstr(err.msg, "(layer 1): the device has a weight of another shape"));
     close_host(&s);
     m.weight[m.n_weights - 1] = last;
@@ -225,17 +236,17 @@ static void test_a_wrong_route_is_refused(void **state)
     host_setup s = open_host(&m);
     vug_host_experts *experts = make_experts(&s, &m, 0, 2);
     float x[ROWS * D], route[ROWS * 2 * CHOSEN], out[ROWS * D];
+    vug_host_experts_job job = { .x = x, .route = route, .out = out };
     vug_err err = { 0 };
     rng_fill(&m.r, x, (size_t)ROWS * D);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         fill_route(route);
         route[5 * 2 * CHOSEN + 1] = wrong[i];
-        assert_int_equal(vug_host_experts_compute(experts, 1, x, route, ROWS, NULL, out, &err),
-                         VUG_UNSUPPORTED);
+        job.rows = ROWS;
+        assert_int_equal(vug_host_experts_compute(experts, 1, &job, &err), VUG_UNSUPPORTED);
         assert_non_null(strstr(err.msg, "experts: row 5 of the step has expert "));
-        /* Rows before it do not have it. */
-        assert_int_equal(vug_host_experts_compute(experts, 1, x, route, 5, NULL, out, &err),
-                         VUG_OK);
+        job.rows = 5; /* those before it */
+        assert_int_equal(vug_host_experts_compute(experts, 1, &job, &err), VUG_OK);
     }
     vug_host_experts_destroy(experts);
     close_host(&s);
@@ -250,14 +261,15 @@ static void test_computing_can_be_cancelled(void **state)
     vug_host_experts *experts = make_experts(&s, &m, 0, 2);
     float x[ROWS * D], route[ROWS * 2 * CHOSEN], out[ROWS * D];
     vug_cancel_token cancel = { 0 };
+    const vug_host_experts_job job = {
+        .x = x, .route = route, .rows = ROWS, .cancel = &cancel, .out = out
+    };
     vug_err err = { 0 };
     rng_fill(&m.r, x, (size_t)ROWS * D);
     fill_route(route);
-    assert_int_equal(vug_host_experts_compute(experts, 0, x, route, ROWS, &cancel, out, &err),
-                     VUG_OK);
+    assert_int_equal(vug_host_experts_compute(experts, 0, &job, &err), VUG_OK);
     atomic_store(&cancel.triggered, true);
-    assert_int_equal(vug_host_experts_compute(experts, 0, x, route, ROWS, &cancel, out, &err),
-                     VUG_CANCELLED);
+    assert_int_equal(vug_host_experts_compute(experts, 0, &job, &err), VUG_CANCELLED);
     vug_host_experts_destroy(experts);
     close_host(&s);
     help_graph_release(&m);

@@ -1,17 +1,17 @@
 /* Experts that the host computes in the middle of a step. */
-#include "backend/cuda/host_experts.h"
+#include "backend/cuda/host_calls.h"
 
 #include "backend/host_experts.h"
 
 /* The call for a node. As a node of a graph it is recorded once for many steps, so the device tells which
  * step it is. */
 typedef struct {
-    vug_cuda_host_experts *of;
+    vug_cuda_host_calls *of;
     const vug_node *node;
 } host_call;
 
 /* The parts of `block`, which nodes use one after the other. */
-struct vug_cuda_host_experts {
+struct vug_cuda_host_calls {
     vug_cuda_workspace *ws;
     uint8_t *block; /* pinned */
     vug_cuda_step_name *name;
@@ -50,13 +50,13 @@ static bool lay_out(const vug_cuda_program *p, host_layout *l)
            vug_cuda_add_part(x, &l->end, &l->out);
 }
 
-uint64_t vug_cuda_host_experts_bytes(const vug_cuda_program *p)
+uint64_t vug_cuda_host_calls_bytes(const vug_cuda_program *p)
 {
     host_layout l;
     return lay_out(p, &l) ? l.end : 0;
 }
 
-static vug_status prepare_calls(vug_cuda_host_experts *e, vug_err *err)
+static vug_status prepare_calls(vug_cuda_host_calls *e, vug_err *err)
 {
     const vug_graph *g = e->ws->program->graph;
     e->call = vug_arena_alloc(&e->ws->arena, g->n, sizeof(*e->call));
@@ -67,16 +67,16 @@ static vug_status prepare_calls(vug_cuda_host_experts *e, vug_err *err)
     return VUG_OK;
 }
 
-vug_status vug_cuda_host_experts_create(vug_cuda_workspace *ws, vug_err *err)
+vug_status vug_cuda_host_calls_create(vug_cuda_workspace *ws, vug_err *err)
 {
     host_layout l;
     void *block;
     if (!lay_out(ws->program, &l))
         return VUG_OK;
-    vug_cuda_host_experts *e = vug_alloc_zero(1, sizeof(*e));
+    vug_cuda_host_calls *e = vug_alloc_zero(1, sizeof(*e));
     if (!e)
         return VUG_FAIL_NOMEM(err, "the buffers of a step", sizeof(*e));
-    ws->host_experts = e;
+    ws->host_calls = e;
     e->ws = ws;
     VUG_TRY(vug_cuda_check(cudaHostAlloc(&block, l.end, cudaHostAllocDefault),
                            "allocating the buffers of a step", err));
@@ -89,7 +89,7 @@ vug_status vug_cuda_host_experts_create(vug_cuda_workspace *ws, vug_err *err)
     return prepare_calls(e, err);
 }
 
-void vug_cuda_host_experts_destroy(vug_cuda_host_experts *e)
+void vug_cuda_host_calls_destroy(vug_cuda_host_calls *e)
 {
     if (e)
         (void)cudaFreeHost(e->block);
@@ -110,7 +110,7 @@ static int64_t rows_of(const vug_node *node, const vug_step_in *in, int64_t toke
 static void CUDART_CB compute(void *arg)
 {
     const host_call *call = arg;
-    const vug_cuda_host_experts *e = call->of;
+    const vug_cuda_host_calls *e = call->of;
     vug_cuda_started *started = &e->ws->started[e->name->started];
     const vug_step_in *in = &started->in;
     const int64_t width = call->node->shape.dim[1];
@@ -119,19 +119,22 @@ static void CUDART_CB compute(void *arg)
         tokens += in->span[i].n;
     const int64_t rows = rows_of(call->node, in, tokens, in->n_rows);
     const int64_t padded = rows_of(call->node, in, e->name->tokens, e->name->rows);
+    const vug_host_experts_job job = {
+        .x = e->x, .route = e->route, .rows = rows, .cancel = in->cancel, .out = e->out
+    };
     if (started->failure.code != VUG_OK || rows == 0)
         return; /* nobody reads the step's results */
-    started->failure.code = vug_host_experts_compute(
-            e->ws->program->plan->host_experts, call->node->at.host_experts.index, e->x, e->route,
-            rows, in->cancel, e->out, &started->failure);
+    started->failure.code =
+            vug_host_experts_compute(e->ws->program->plan->host_experts,
+                                     call->node->at.host_experts.index, &job, &started->failure);
     for (int64_t r = rows; r < padded; r++)
         memcpy(e->out + r * width, e->out + (rows - 1) * width, (size_t)width * sizeof(float));
 }
 
 /* Errors are those of the launches, which the step's end reports. */
-void vug_cuda_launch_host_experts(const vug_cuda_step *s, uint32_t id)
+void vug_cuda_launch_host_call(const vug_cuda_step *s, uint32_t id)
 {
-    const vug_cuda_host_experts *e = s->ws->host_experts;
+    const vug_cuda_host_calls *e = s->ws->host_calls;
     const vug_node *node = &s->program->graph->node[id];
     const vug_shape *route = &vug_graph_at(s->program->graph, node->in[1])->shape;
     const size_t rows = (size_t)rows_of(node, s->in, s->tokens, s->in->n_rows);

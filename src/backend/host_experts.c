@@ -15,11 +15,6 @@ struct vug_host_experts {
 
 /* ---- creating -------------------------------------------------------------------- */
 
-static bool is_taken(const vug_node *node, int first, int end)
-{
-    return node->op == VUG_OP_EXPERTS && node->layer >= first && node->layer < end;
-}
-
 static vug_status check_weights(const vug_device_weights *weights, const vug_graph *g,
                                 const vug_node *node, vug_err *err)
 {
@@ -34,21 +29,23 @@ static vug_status check_weights(const vug_device_weights *weights, const vug_gra
     return VUG_OK;
 }
 
-static vug_status find_jobs(vug_host_experts *experts, const vug_device_weights *weights,
-                            const vug_graph *g, int first, int end, const vug_limits *limits,
+static vug_status find_jobs(vug_host_experts *experts, const vug_host_experts_spec *spec,
                             vug_err *err)
 {
+    const vug_graph *g = spec->graph;
+    const vug_limits *limits = &spec->limits;
     experts->job = vug_arena_alloc(&experts->arena, g->n, sizeof(*experts->job));
     if (!experts->job)
         return VUG_FAIL_NOMEM(err, "the experts of a program", g->n * sizeof(*experts->job));
     for (uint32_t i = 1; i < g->n; i++) {
         const vug_node *node = &g->node[i];
-        if (!is_taken(node, first, end))
+        if (node->op != VUG_OP_EXPERTS || node->layer < spec->first || node->layer >= spec->end)
             continue;
-        VUG_TRY(check_weights(weights, g, node, err));
+        VUG_TRY(check_weights(spec->weights, g, node, err));
         const vug_shape rows = { 1, { node->shape.dim[0] } };
-        experts->job[experts->n++] = vug_cpu_make_experts_job(
-                g, node, weights->weight, vug_shape_elements(&rows, limits->batch, limits->rows));
+        experts->job[experts->n++] =
+                vug_cpu_make_experts_job(g, node, spec->weights->weight,
+                                         vug_shape_elements(&rows, limits->batch, limits->rows));
     }
     return VUG_OK;
 }
@@ -82,17 +79,16 @@ static vug_status allocate_block(vug_host_experts *experts, vug_err *err)
     return VUG_OK;
 }
 
-vug_status vug_host_experts_create(vug_device *cpu, vug_device_weights *weights,
-                                   const vug_graph *graph, int first, int end,
-                                   vug_activations activations, const vug_limits *limits,
-                                   vug_host_experts **out, vug_err *err)
+vug_status vug_host_experts_create(const vug_host_experts_spec *spec, vug_host_experts **out,
+                                   vug_err *err)
 {
     vug_host_experts *experts = vug_alloc_zero(1, sizeof(*experts));
     if (!experts)
         return VUG_FAIL_NOMEM(err, "the experts of a program", sizeof(*experts));
-    experts->env =
-            (vug_cpu_env){ .kernels = cpu->kernels, .pool = cpu->pool, .activations = activations };
-    vug_status st = find_jobs(experts, weights, graph, first, end, limits, err);
+    experts->env = (vug_cpu_env){ .kernels = spec->cpu->kernels,
+                                  .pool = spec->cpu->pool,
+                                  .activations = spec->activations };
+    vug_status st = find_jobs(experts, spec, err);
     if (st == VUG_OK)
         st = allocate_block(experts, err);
     if (st != VUG_OK) {
@@ -122,6 +118,27 @@ int vug_host_experts_count(const vug_host_experts *experts)
     return experts->n;
 }
 
+vug_status vug_check_host_experts(const char *device, const vug_graph *g, const vug_plan *plan,
+                                  vug_err *err)
+{
+    const int n = plan->host_experts ? vug_host_experts_count(plan->host_experts) : 0;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        if (node->op == VUG_OP_HOST_EXPERTS &&
+            (node->at.host_experts.index < 0 || node->at.host_experts.index >= n))
+            return vug_reject_node(device, node, err, "the host does not have these experts");
+    }
+    return VUG_OK;
+}
+
+vug_host_expert_weights vug_host_experts_weights(const vug_host_experts *experts, int index)
+{
+    const vug_cpu_experts_job *job = &experts->job[index];
+    return (vug_host_expert_weights){
+        .gate = job->gate, .up = job->up, .down = job->down, .n = job->n, .k = job->k
+    };
+}
+
 /* ---- computing ------------------------------------------------------------------- */
 
 /* The route comes from another device: an index that is wrong would read other memory. */
@@ -139,32 +156,22 @@ static vug_status check_route(const vug_cpu_experts_job *job, vug_err *err)
     return VUG_OK;
 }
 
-vug_status vug_host_experts_compute(const vug_host_experts *experts, int index, const float *x,
-                                    const float *route, int64_t rows,
-                                    const vug_cancel_token *cancel, float *out, vug_err *err)
+vug_status vug_host_experts_compute(const vug_host_experts *experts, int index,
+                                    const vug_host_experts_job *in, vug_err *err)
 {
     vug_cpu_env env = experts->env;
     vug_cpu_experts_job job = experts->job[index];
-    VUG_ASSERT(rows <= job.rows);
-    env.cancel = cancel;
-    job.rows = rows;
-    job.x = x;
-    job.route = route;
-    job.out = out;
+    VUG_ASSERT(in->rows <= job.rows);
+    env.cancel = in->cancel;
+    job.rows = in->rows;
+    job.x = in->x;
+    job.route = in->route;
+    job.out = in->out;
     VUG_TRY(check_route(&job, err));
     vug_pool_begin_round(env.pool);
     vug_cpu_experts(&env, &job);
-    if (vug_is_cancelled(cancel)) /* some chunks may not have run */
+    if (vug_is_cancelled(in->cancel)) /* some chunks may not have run */
         return VUG_FAIL(err, VUG_CANCELLED, "cancelled");
-    vug_pool_end_round(env.pool, (int)rows);
+    vug_pool_end_round(env.pool, (int)in->rows);
     return VUG_OK;
-}
-
-void vug_host_experts_add_cost(const vug_host_experts *experts, int index, int64_t rows,
-                               vug_op_cost *to)
-{
-    const vug_cpu_experts_job *job = &experts->job[index];
-    vug_step_add_expert_products(job->gate, job->n, job->k, rows, to);
-    vug_step_add_expert_products(job->up, job->n, job->k, rows, to);
-    vug_step_add_expert_products(job->down, job->n, job->k, rows, to);
 }
