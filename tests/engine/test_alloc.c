@@ -239,16 +239,17 @@ static const int32_t prompt[] = { 2, 5, 7, 11, 13, 17, 19, 23 };
 enum { N_PROMPT = sizeof(prompt) / sizeof(prompt[0]) };
 
 /* Three prompt steps, an answer of three tokens, the model's description. */
-static vug_status load_and_generate(int gpu_layers, vug_err *err)
+static vug_status load_and_generate(const char *path, vug_model_options options, vug_err *err)
 {
-    const vug_model_options options = {
-        .device = help_device(), .gpu_layers = gpu_layers, .context = 32, .batch = 4, .threads = 2
-    };
     const vug_generate_options generate = { .max_tokens = 3, .n_top = 2, .ignore_stop = true };
     vug_model *model = NULL;
     vug_session *session = NULL;
     vug_generation out = { 0 };
-    vug_status st = vug_model_open(MODEL, &options, &model, err);
+    options.device = help_device();
+    options.context = 32;
+    options.batch = 4;
+    options.threads = 2;
+    vug_status st = vug_model_open(path, &options, &model, err);
     if (st == VUG_OK)
         st = vug_session_create(model, &session, err);
     if (st == VUG_OK)
@@ -257,7 +258,7 @@ static vug_status load_and_generate(int gpu_layers, vug_err *err)
         st = vug_generate(session, prompt, N_PROMPT, &generate, &out, err);
     if (st == VUG_OK) {
         assert_int_equal(out.tokens.n, 3);
-        assert_int_equal(vug_model_describe(model).n_layers, 8);
+        assert_true(vug_model_describe(model).n_layers > 0);
     }
     vug_generation_release(&out);
     vug_session_destroy(session);
@@ -268,13 +269,19 @@ static vug_status load_and_generate(int gpu_layers, vug_err *err)
 static vug_status from_load_to_close(const char *folder, vug_err *err)
 {
     (void)folder;
-    return load_and_generate(0, err);
+    return load_and_generate(MODEL, (vug_model_options){ 0 }, err);
 }
 
 static vug_status on_two_devices(const char *folder, vug_err *err)
 {
     (void)folder;
-    return load_and_generate(3, err);
+    return load_and_generate(MODEL, (vug_model_options){ .gpu_layers = 3 }, err);
+}
+
+static vug_status experts_on_the_cpu(const char *folder, vug_err *err)
+{
+    (void)folder;
+    return load_and_generate(GOLDEN("gemma4-moe"), (vug_model_options){ .cpu_experts = 2 }, err);
 }
 
 static bool count_bytes(const vug_part *part, void *user)
@@ -582,12 +589,15 @@ static vug_status flows(const char *folder, vug_err *err)
 
 /* ---- the guard of a step ----------------------------------------------------- */
 
-static void no_allocation_in(const char *folder, int gpu_layers)
+static void no_allocation_in(const char *folder, int gpu_layers, int cpu_experts)
 {
     const vug_forward_options none = { 0 }, all = { .all_logits = true, .hidden = true };
-    vug_model *model = help_model(
-            folder, (vug_model_options){
-                            .gpu_layers = gpu_layers, .context = 64, .batch = 4, .threads = 2 });
+    const vug_model_options options = { .gpu_layers = gpu_layers,
+                                        .cpu_experts = cpu_experts,
+                                        .context = 64,
+                                        .batch = 4,
+                                        .threads = 2 };
+    vug_model *model = help_model(folder, options);
     vug_session *a = help_session(model);
     vug_err err = { 0 };
     vug_status st = vug_session_forward(a, prompt, 5, NULL, &err);
@@ -633,10 +643,11 @@ static void test_steps_allocate_nothing(void **state)
         print_message("the linker of this system has no --wrap\n");
         skip();
     }
-    no_allocation_in(MODEL, 0);
-    no_allocation_in(MODEL, 3);
-    no_allocation_in(GOLDEN("qwen3-moe-packed"), 0);
-    no_allocation_in(GOLDEN("gemma4-moe"), 0);
+    no_allocation_in(MODEL, 0, 0);
+    no_allocation_in(MODEL, 3, 0);
+    no_allocation_in(GOLDEN("qwen3-moe-packed"), 0, 0);
+    no_allocation_in(GOLDEN("gemma4-moe"), 0, 0);
+    no_allocation_in(GOLDEN("gemma4-moe"), 0, 2);
 }
 
 /* A session whose program with all logits could not be compiled still works. */
@@ -720,6 +731,7 @@ int main(void)
         { "byte-level tokenizer", tokenizer_of_bytes, &dir, false },
         { "from_load_to_close", from_load_to_close, &dir, .caches = true },
         { "on two devices", on_two_devices, &dir, .caches = true },
+        { "experts on the CPU", experts_on_the_cpu, &dir, .caches = true },
         { "chat", chat, &dir, .caches = true },
         { "requests", requests, &dir, .caches = true },
         { "embeddings", embeddings, &dir, false },
