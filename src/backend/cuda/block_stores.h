@@ -7,6 +7,11 @@
 
 #include "backend/cuda/activation_blocks.h"
 
+/* Neighbouring columns, which are stored at once. */
+template <int n> struct alignas(2 * n) bf16_columns {
+    __nv_bfloat16 v[n];
+};
+
 /* Stores the terms of n neighbouring columns of a row, from `column` on, in blocks for `rows` rows of
  * `width` columns. n is 1, 2, 4 or 8 and divides `column`. */
 template <int terms, int n>
@@ -18,14 +23,13 @@ static __device__ __forceinline__ void store_terms(uint8_t *blocks, int64_t rows
     uint8_t *to = blocks + vug_cuda_block_offset(rows, row, column);
 #pragma unroll
     for (int term = 0; term < terms; term++, to += term_bytes) {
-        if (n == 1)
-            *(__nv_bfloat16 *)to = __float2bfloat16_rn(v[0]);
+        bf16_columns<n> of;
 #pragma unroll
-        for (int i = 0; i + 1 < n; i += 2)
-            ((__nv_bfloat162 *)to)[i / 2] = __floats2bfloat162_rn(v[i], v[i + 1]);
-#pragma unroll
-        for (int i = 0; i < n; i++)
-            v[i] -= __bfloat162float(__float2bfloat16_rn(v[i]));
+        for (int i = 0; i < n; i++) {
+            of.v[i] = __float2bfloat16_rn(v[i]);
+            v[i] -= __bfloat162float(of.v[i]);
+        }
+        *(bf16_columns<n> *)to = of;
     }
 }
 

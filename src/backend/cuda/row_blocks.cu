@@ -1,6 +1,6 @@
 /* Rows of activations as tensor cores read them: their terms in blocks (activation_blocks.h), with
  * the activation, or the sum and the norm, that give them. */
-#include "backend/cuda/activation_blocks.h"
+#include "backend/cuda/block_stores.h"
 #include "backend/cuda/prefill.h"
 #include "backend/cuda/row_math.h"
 #include "backend/cuda/weight_numbers.h"
@@ -44,15 +44,10 @@ static __device__ __forceinline__ void store_chunk(const vug_cuda_blocks_job &jo
     if (job.x_sums)
         store_sum(job.x_sums + first / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(job.rows) + row,
                   v);
-    int64_t at = first / VUG_CUDA_TILE_PAD * vug_cuda_block_rows(job.rows) + row;
-    for (int term = 0; term < job.terms; term++) {
-        ((uint4 *)(job.blocks + at * VUG_CUDA_BLOCK_ROW_BYTES))[(chunk ^ row) % CHUNK] =
-                make_uint4(bf16_pair(v[0], v[1]), bf16_pair(v[2], v[3]), bf16_pair(v[4], v[5]),
-                           bf16_pair(v[6], v[7]));
-        at += vug_cuda_blocks_of(job.columns) * vug_cuda_block_rows(job.rows);
-        for (int i = 0; i < CHUNK; i++)
-            v[i] -= __bfloat162float(__float2bfloat16_rn(v[i]));
-    }
+    if (job.terms == 1)
+        store_terms<1>(job.blocks, job.rows, job.columns, row, first, v);
+    else
+        store_terms<2>(job.blocks, job.rows, job.columns, row, first, v);
 }
 
 /* ---- rows as they are, or with an activation ------------------------------------------------ */
