@@ -50,6 +50,15 @@ vug_val help_weight(help_graph *m, int64_t rows, int64_t cols)
             m, (vug_node){ .op = VUG_OP_PARAM, .shape = shape, .at.param = { slot, dtype } });
 }
 
+vug_val help_product(help_graph *m, vug_val x, int slot)
+{
+    const vug_weight *w = &m->weight[slot];
+    const vug_val param = help_append(m, (vug_node){ .op = VUG_OP_PARAM,
+                                                     .shape = { 2, { w->rows, w->columns } },
+                                                     .at.param = { slot, w->dtype } });
+    return help_op2(m, VUG_OP_LINEAR, x, param);
+}
+
 vug_val help_experts_weight(help_graph *m, int n, int64_t rows, int64_t cols)
 {
     const int first = m->n_weights;

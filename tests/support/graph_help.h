@@ -27,6 +27,8 @@ vug_val help_data(help_graph *m, vug_shape shape);
 /* A weight [rows,cols], or [cols] if rows is 0. Each weight has the next of several formats;
  * its bytes are unaligned. */
 vug_val help_weight(help_graph *m, int64_t rows, int64_t cols);
+/* The product of x with weight `slot` of the graph. */
+vug_val help_product(help_graph *m, vug_val x, int slot);
 /* F32 weights [n,rows,cols], one for each expert. */
 vug_val help_experts_weight(help_graph *m, int n, int64_t rows, int64_t cols);
 vug_val help_linear(help_graph *m, vug_val x, int64_t out, int64_t in);

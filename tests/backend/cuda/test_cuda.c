@@ -196,15 +196,6 @@ static void test_rounded_rows_do_not_depend_on_others(void **state)
     check_rounded_rows(VUG_DTYPE_BF16, OUT, 200, 20000);
 }
 
-static vug_val product_with(help_graph *m, int slot, vug_val x)
-{
-    const vug_weight *w = &m->weight[slot];
-    const vug_val param = help_append(m, (vug_node){ .op = VUG_OP_PARAM,
-                                                     .shape = { 2, { w->rows, w->columns } },
-                                                     .at.param = { slot, w->dtype } });
-    return help_op2(m, VUG_OP_LINEAR, x, param);
-}
-
 /* y [rows,out]: an activation of the products of x with two matrices or, with `down`, the product of that
  * with a third one, so that nothing else reads it. */
 static void run_gated(vug_op activation, vug_activations activations, const vug_weight *w,
@@ -213,10 +204,10 @@ static void run_gated(vug_op activation, vug_activations activations, const vug_
     help_graph m = { .layer = -1, .weight = { w[0], w[1], w[2] } };
     vug_err err = { 0 };
     const vug_val in = help_data(&m, (vug_shape){ 2, { rows, w->columns } });
-    const vug_val gate = product_with(&m, 0, in), up = product_with(&m, 1, in);
+    const vug_val gate = help_product(&m, in, 0), up = help_product(&m, in, 1);
     vug_val out = help_op2(&m, activation, gate, up);
     if (down)
-        out = product_with(&m, 2, out);
+        out = help_product(&m, out, 2);
     help_ok(vug_graph_output(&m.graph, "y", out, &err), &err);
     help_plan(&m, 1);
     m.plan.activations = activations;

@@ -56,13 +56,9 @@ static vug_val multiplied(help_graph *m, vug_val x, int64_t columns)
                            .columns = columns,
                            .data = random_weights(&m->r, VUG_DTYPE_BF16,
                                                   (size_t)(PRODUCT * columns), 2) };
-    const int slot = m->n_weights++;
-    m->weight[slot] = w;
-    const vug_val param = help_append(m, (vug_node){ .op = VUG_OP_PARAM,
-                                                     .shape = { 2, { PRODUCT, columns } },
-                                                     .at.param = { slot, w.dtype } });
+    m->weight[m->n_weights] = w;
     const vug_val rows = help_append(m, (vug_node){ .op = VUG_OP_MERGE, .in = { x } });
-    return help_op2(m, VUG_OP_LINEAR, rows, param);
+    return help_product(m, rows, m->n_weights++);
 }
 
 static help_graph attention_graph(const attention_shape *shape, vug_activations activations)
@@ -98,21 +94,30 @@ typedef struct {
     float *q, *k, *v;
 } attention_rows;
 
+static backend_setup open_attention(const help_graph *m, const vug_limits *limits,
+                                    int64_t sequences)
+{
+    const vug_backend *b = &vug_backend_cuda;
+    backend_setup s = { .b = b };
+    vug_err err = { 0 };
+    help_ok(b->open(&(vug_device_options){ 0 }, &s.device, &err), &err);
+    help_ok(b->weights_create(s.device, m->weight, (size_t)m->n_weights, &s.weights, &err), &err);
+    help_ok(b->compile(s.weights, &m->graph, &m->plan, limits, &s.program, &err), &err);
+    help_ok(vug_kv_fixed_init(&s.kv, b, s.device, b->kv_layout(s.program), limits, sequences, &err),
+            &err);
+    help_ok(b->workspace_create(s.program, &s.workspace, &err), &err);
+    return s;
+}
+
 /* out [MOST_TOKENS,heads,width], in steps of `chunk` tokens. */
 static void attend(const attention_shape *shape, vug_activations activations,
                    const attention_rows *rows, int64_t chunk, float *out)
 {
-    const vug_backend *b = &vug_backend_cuda;
     const vug_limits limits = { MOST_TOKENS, MOST_TOKENS, 1 };
     const int64_t q_row = shape->heads * shape->width, k_row = KV_HEADS * shape->width;
     help_graph m = attention_graph(shape, activations);
-    backend_setup s = { .b = b };
+    backend_setup s = open_attention(&m, &limits, 1);
     vug_err err = { 0 };
-    help_ok(b->open(&(vug_device_options){ 0 }, &s.device, &err), &err);
-    help_ok(b->weights_create(s.device, m.weight, (size_t)m.n_weights, &s.weights, &err), &err);
-    help_ok(b->compile(s.weights, &m.graph, &m.plan, &limits, &s.program, &err), &err);
-    help_ok(vug_kv_fixed_init(&s.kv, b, s.device, b->kv_layout(s.program), &limits, 1, &err), &err);
-    help_ok(b->workspace_create(s.program, &s.workspace, &err), &err);
     static const int32_t tokens[MOST_TOKENS];
     for (int64_t t = 0; t < MOST_TOKENS; t += chunk) {
         const int64_t n = MOST_TOKENS - t < chunk ? MOST_TOKENS - t : chunk;
@@ -122,7 +127,7 @@ static void attend(const attention_shape *shape, vug_activations activations,
             .kv = s.kv.kv, .span = &span, .n_spans = 1, .token = tokens, .data = data
         };
         const float *output;
-        help_ok(b->run(s.program, s.workspace, &in, &output, &err), &err);
+        help_ok(s.b->run(s.program, s.workspace, &in, &output, &err), &err);
         memcpy(out + t * q_row, output, (size_t)(n * q_row) * sizeof(*out));
     }
     help_backend_teardown(&s);
@@ -134,22 +139,16 @@ static void attend(const attention_shape *shape, vug_activations activations,
 static void attend_together(const attention_shape *shape, vug_activations activations,
                             const attention_rows *rows, int64_t first, int64_t n, float *out)
 {
-    const vug_backend *b = &vug_backend_cuda;
     const vug_limits limits = { MOST_TOKENS, n, n };
     const int64_t q_row = shape->heads * shape->width, k_row = KV_HEADS * shape->width;
     help_graph m = attention_graph(shape, activations);
-    backend_setup s = { .b = b };
+    backend_setup s = open_attention(&m, &limits, n);
     vug_err err = { 0 };
     float *data[] = { vug_alloc((size_t)(n * q_row), sizeof(float)),
                       vug_alloc((size_t)(n * k_row), sizeof(float)),
                       vug_alloc((size_t)(n * k_row), sizeof(float)) };
     vug_span *span = vug_alloc((size_t)n, sizeof(*span));
     assert_true(data[0] && data[1] && data[2] && span);
-    help_ok(b->open(&(vug_device_options){ 0 }, &s.device, &err), &err);
-    help_ok(b->weights_create(s.device, m.weight, (size_t)m.n_weights, &s.weights, &err), &err);
-    help_ok(b->compile(s.weights, &m.graph, &m.plan, &limits, &s.program, &err), &err);
-    help_ok(vug_kv_fixed_init(&s.kv, b, s.device, b->kv_layout(s.program), &limits, n, &err), &err);
-    help_ok(b->workspace_create(s.program, &s.workspace, &err), &err);
     static const int32_t tokens[MOST_TOKENS];
     for (int64_t t = 0; t < MOST_TOKENS; t++) {
         for (int64_t i = 0; i < n; i++) {
@@ -165,7 +164,7 @@ static void attend_together(const attention_shape *shape, vug_activations activa
                                  .token = tokens,
                                  .data = (const float *const *)data };
         const float *output;
-        help_ok(b->run(s.program, s.workspace, &in, &output, &err), &err);
+        help_ok(s.b->run(s.program, s.workspace, &in, &output, &err), &err);
         for (int64_t i = 0; i < n; i++)
             memcpy(out + (i * MOST_TOKENS + t) * PRODUCT, output + i * PRODUCT,
                    PRODUCT * sizeof(*out));
