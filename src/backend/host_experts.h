@@ -26,8 +26,9 @@ VUG_MUST_CHECK vug_status vug_host_experts_create(const vug_host_experts_spec *s
 void vug_host_experts_destroy(vug_host_experts *experts);
 /* Bytes of its buffers. */
 uint64_t vug_host_experts_bytes(const vug_host_experts *experts);
-/* Nodes. */
+/* The number of nodes. */
 int vug_host_experts_count(const vug_host_experts *experts);
+
 typedef struct {
     const float *x;     /* [rows,D] */
     const float *route; /* [rows,2k] */

@@ -74,6 +74,17 @@ static vug_status open_split(vug_model *m, const vug_backend *backend,
     return st;
 }
 
+/* Whether there is anything to move: some layers of a mixture may have no experts. */
+static bool moves_slots(const vug_model *m)
+{
+    const vug_binding *binding = &m->checkpoint.binding;
+    for (size_t i = 0; i < binding->n_slots; i++) {
+        if (binding->tensor[i] && vug_model_moves_slot(m, i))
+            return true;
+    }
+    return false;
+}
+
 /* The experts of layers that are not on the device are on the CPU anyway. */
 static vug_status open_experts(vug_model *m, const vug_device_options *options,
                                vug_placement placement, vug_err *err)
@@ -81,10 +92,10 @@ static vug_status open_experts(vug_model *m, const vug_device_options *options,
     const int64_t n = m->checkpoint.config.n_layers;
     const int64_t first = placement.layers < n ? n - placement.layers : 0;
     const int64_t end = placement.cpu_experts < n ? placement.cpu_experts : n;
-    if (first >= end)
-        return VUG_OK;
     m->experts.first = (int)first;
     m->experts.end = (int)end;
+    if (!moves_slots(m))
+        return VUG_OK;
     return vug_backend_host()->open(options, &m->experts.cpu, err);
 }
 

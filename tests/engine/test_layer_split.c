@@ -312,6 +312,11 @@ static void test_experts_on_the_cpu_are_a_part(void **state)
     (void)state;
     check_expert_part(4, 2, "the CPU computes the experts of 2 of 3 layers");
     check_expert_part(2, 1, "; the CPU computes the experts of 1 of 3 layers");
+    /* The second layer of this model has none. */
+    vug_model *m = open_placed(GOLDEN("qwen3-moe"), 2, 2);
+    assert_int_equal(vug_model_part_count(m), 2);
+    assert_null(strstr(vug_model_describe(m).note, "experts"));
+    vug_model_close(m);
 }
 
 static void test_the_note_says_what_runs_where(void **state)
