@@ -14,7 +14,7 @@ typedef struct {
 struct vug_cuda_host_calls {
     vug_cuda_workspace *ws;
     uint8_t *block; /* pinned */
-    vug_cuda_step_name *name;
+    vug_cuda_step_id *id;
     float *x, *route, *out; /* [rows,D], [rows,2k], [rows,D] */
     host_call *call;        /* [nodes], of HOST_EXPERTS nodes; in the workspace's arena */
 };
@@ -23,7 +23,7 @@ struct vug_cuda_host_calls {
 
 /* Where the parts of the block begin, in bytes. */
 typedef struct {
-    uint64_t name, x, route, out, end;
+    uint64_t id, x, route, out, end;
 } host_layout;
 
 static uint64_t most_bytes(const vug_cuda_program *p, vug_val v)
@@ -45,7 +45,7 @@ static bool lay_out(const vug_cuda_program *p, host_layout *l)
         x = own_x > x ? own_x : x;
         route = own_route > route ? own_route : route;
     }
-    return x > 0 && vug_cuda_add_part(sizeof(vug_cuda_step_name), &l->end, &l->name) &&
+    return x > 0 && vug_cuda_add_part(sizeof(vug_cuda_step_id), &l->end, &l->id) &&
            vug_cuda_add_part(x, &l->end, &l->x) && vug_cuda_add_part(route, &l->end, &l->route) &&
            vug_cuda_add_part(x, &l->end, &l->out);
 }
@@ -82,7 +82,7 @@ vug_status vug_cuda_host_calls_create(vug_cuda_workspace *ws, vug_err *err)
                            "allocating the buffers of a step", err));
     e->block = block;
     memset(block, 0, l.end);
-    e->name = (vug_cuda_step_name *)(void *)(e->block + l.name);
+    e->id = (vug_cuda_step_id *)(void *)(e->block + l.id);
     e->x = (float *)(void *)(e->block + l.x);
     e->route = (float *)(void *)(e->block + l.route);
     e->out = (float *)(void *)(e->block + l.out);
@@ -111,14 +111,14 @@ static void CUDART_CB compute(void *arg)
 {
     const host_call *call = arg;
     const vug_cuda_host_calls *e = call->of;
-    vug_cuda_started *started = &e->ws->started[e->name->started];
+    vug_cuda_started *started = &e->ws->started[e->id->started];
     const vug_step_in *in = &started->in;
     const int64_t width = call->node->shape.dim[1];
     int64_t tokens = 0;
     for (int i = 0; i < in->n_spans; i++)
         tokens += in->span[i].n;
     const int64_t rows = rows_of(call->node, in, tokens, in->n_rows);
-    const int64_t padded = rows_of(call->node, in, e->name->tokens, e->name->rows);
+    const int64_t padded = rows_of(call->node, in, e->id->tokens, e->id->rows);
     const vug_host_experts_job job = {
         .x = e->x, .route = e->route, .rows = rows, .cancel = in->cancel, .out = e->out
     };
@@ -140,8 +140,7 @@ void vug_cuda_launch_host_call(const vug_cuda_step *s, uint32_t id)
     const size_t rows = (size_t)rows_of(node, s->in, s->tokens, s->in->n_rows);
     const size_t x_bytes = rows * (size_t)node->shape.dim[1] * sizeof(float);
     const size_t route_bytes = rows * (size_t)route->dim[1] * sizeof(float);
-    (void)cudaMemcpyAsync(e->name, s->inputs.name, sizeof(*e->name), cudaMemcpyDeviceToHost,
-                          s->stream);
+    (void)cudaMemcpyAsync(e->id, s->inputs.id, sizeof(*e->id), cudaMemcpyDeviceToHost, s->stream);
     (void)cudaMemcpyAsync(e->x, vug_cuda_input_at(s, node->in[0]), x_bytes, cudaMemcpyDeviceToHost,
                           s->stream);
     (void)cudaMemcpyAsync(e->route, vug_cuda_input_at(s, node->in[1]), route_bytes,

@@ -184,7 +184,7 @@ void vug_cuda_buffer_release(vug_cuda_buffer *buffer);
 typedef struct {
     int32_t started;      /* its index in the workspace's `started` */
     int32_t tokens, rows; /* with padding */
-} vug_cuda_step_name;
+} vug_cuda_step_id;
 
 /* The inputs of a step, on the device. */
 typedef struct {
@@ -194,7 +194,7 @@ typedef struct {
     const vug_cuda_token *row_query;         /* [R] */
     const vug_cuda_wanted *wanted;           /* [R]; of a step that wants all: unspecified */
     uint8_t *const *page[VUG_KV_MAX_GROUPS]; /* of all sequences, one after the other */
-    const vug_cuda_step_name *name;
+    const vug_cuda_step_id *id;
     int64_t keys; /* the most positions of a sequence; more in a step that repeats */
 } vug_cuda_step_inputs;
 

@@ -39,7 +39,7 @@ static vug_status grow_buffer(vug_cuda_buffer *buffer, uint64_t bytes, bool pinn
 /* Where the parts of the inputs begin in their block, in bytes. The data of a step that can be a graph
  * come first, so that the addresses of the others tell theirs, too (step_graph.c). */
 typedef struct {
-    uint64_t token, position, row, query, row_query, wanted, name;
+    uint64_t token, position, row, query, row_query, wanted, id;
     uint64_t page[VUG_KV_MAX_GROUPS];
     uint64_t masks; /* of rows whose reader does not allow all ids */
     uint64_t changes;
@@ -141,7 +141,7 @@ static vug_status lay_out(const vug_graph *graph, const vug_step_in *in, int64_t
               vug_cuda_add_part(t * sizeof(vug_cuda_token), &l->bytes, &l->query) &&
               vug_cuda_add_part(r * sizeof(vug_cuda_token), &l->bytes, &l->row_query) &&
               vug_cuda_add_part(r * sizeof(vug_cuda_wanted), &l->bytes, &l->wanted) &&
-              vug_cuda_add_part(sizeof(vug_cuda_step_name), &l->bytes, &l->name);
+              vug_cuda_add_part(sizeof(vug_cuda_step_id), &l->bytes, &l->id);
     for (int g = 0; ok && g < n_groups; g++)
         ok = vug_cuda_add_part(pages * sizeof(uint8_t *), &l->bytes, &l->page[g]);
     ok = ok && lay_out_masks_and_changes(in, l);
@@ -300,9 +300,9 @@ vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_
     VUG_TRY(grow_buffer(&ws->inputs, l.bytes, true, ws->program->device->stream, err));
     uint8_t *host = ws->inputs.host + (uint64_t)ws->next * ws->inputs.bytes;
     fill_inputs(in, tokens, n_groups, &l, host, ws->inputs.device);
-    *(vug_cuda_step_name *)(void *)(host + l.name) = (vug_cuda_step_name){
-        .started = ws->next, .tokens = (int32_t)tokens, .rows = (int32_t)in->n_rows
-    };
+    *(vug_cuda_step_id *)(void *)(host + l.id) = (vug_cuda_step_id){ .started = ws->next,
+                                                                     .tokens = (int32_t)tokens,
+                                                                     .rows = (int32_t)in->n_rows };
     if (repeats)
         fill_data(ws, in, tokens, given, host);
     VUG_TRY(vug_cuda_check(cudaMemcpyAsync(ws->inputs.device, host, l.bytes, cudaMemcpyHostToDevice,
@@ -316,7 +316,7 @@ vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_
         .query = (const vug_cuda_token *)(const void *)(at + l.query),
         .row_query = (const vug_cuda_token *)(const void *)(at + l.row_query),
         .wanted = (const vug_cuda_wanted *)(const void *)(at + l.wanted),
-        .name = (const vug_cuda_step_name *)(const void *)(at + l.name),
+        .id = (const vug_cuda_step_id *)(const void *)(at + l.id),
     };
     for (int g = 0; g < n_groups; g++)
         out->page[g] = (uint8_t *const *)(const void *)(at + l.page[g]);
