@@ -32,7 +32,8 @@ static uint64_t most_bytes(const vug_cuda_program *p, vug_val v)
     return (uint64_t)vug_shape_elements(shape, p->limits.batch, p->limits.rows) * sizeof(float);
 }
 
-/* False if the program has no such experts, or if sizes overflow. */
+/* False if the program has no such experts. Sizes do not overflow: the values of a step have larger ones,
+ * which were added up before. */
 static bool lay_out(const vug_cuda_program *p, host_layout *l)
 {
     uint64_t x = 0, route = 0;
@@ -56,14 +57,14 @@ uint64_t vug_cuda_host_calls_bytes(const vug_cuda_program *p)
     return lay_out(p, &l) ? l.end : 0;
 }
 
-static vug_status prepare_calls(vug_cuda_host_calls *e, vug_err *err)
+static vug_status prepare_calls(vug_cuda_host_calls *calls, vug_err *err)
 {
-    const vug_graph *g = e->ws->program->graph;
-    e->call = vug_arena_alloc(&e->ws->arena, g->n, sizeof(*e->call));
-    if (!e->call)
-        return VUG_FAIL_NOMEM(err, "the buffers of a step", g->n * sizeof(*e->call));
+    const vug_graph *g = calls->ws->program->graph;
+    calls->call = vug_arena_alloc(&calls->ws->arena, g->n, sizeof(*calls->call));
+    if (!calls->call)
+        return VUG_FAIL_NOMEM(err, "the buffers of a step", g->n * sizeof(*calls->call));
     for (uint32_t i = 1; i < g->n; i++)
-        e->call[i] = (host_call){ .of = e, .node = &g->node[i] };
+        calls->call[i] = (host_call){ .of = calls, .node = &g->node[i] };
     return VUG_OK;
 }
 
@@ -73,27 +74,27 @@ vug_status vug_cuda_host_calls_create(vug_cuda_workspace *ws, vug_err *err)
     void *block;
     if (!lay_out(ws->program, &l))
         return VUG_OK;
-    vug_cuda_host_calls *e = vug_alloc_zero(1, sizeof(*e));
-    if (!e)
-        return VUG_FAIL_NOMEM(err, "the buffers of a step", sizeof(*e));
-    ws->host_calls = e;
-    e->ws = ws;
+    vug_cuda_host_calls *calls = vug_alloc_zero(1, sizeof(*calls));
+    if (!calls)
+        return VUG_FAIL_NOMEM(err, "the buffers of a step", sizeof(*calls));
+    ws->host_calls = calls;
+    calls->ws = ws;
     VUG_TRY(vug_cuda_check(cudaHostAlloc(&block, l.end, cudaHostAllocDefault),
                            "allocating the buffers of a step", err));
-    e->block = block;
+    calls->block = block;
     memset(block, 0, l.end);
-    e->id = (vug_cuda_step_id *)(void *)(e->block + l.id);
-    e->x = (float *)(void *)(e->block + l.x);
-    e->route = (float *)(void *)(e->block + l.route);
-    e->out = (float *)(void *)(e->block + l.out);
-    return prepare_calls(e, err);
+    calls->id = (vug_cuda_step_id *)(void *)(calls->block + l.id);
+    calls->x = (float *)(void *)(calls->block + l.x);
+    calls->route = (float *)(void *)(calls->block + l.route);
+    calls->out = (float *)(void *)(calls->block + l.out);
+    return prepare_calls(calls, err);
 }
 
-void vug_cuda_host_calls_destroy(vug_cuda_host_calls *e)
+void vug_cuda_host_calls_destroy(vug_cuda_host_calls *calls)
 {
-    if (e)
-        (void)cudaFreeHost(e->block);
-    vug_free(e);
+    if (calls)
+        (void)cudaFreeHost(calls->block);
+    vug_free(calls);
 }
 
 /* ---- the function of the host ---------------------------------------------------------------- */
@@ -110,42 +111,44 @@ static int64_t rows_of(const vug_node *node, const vug_step_in *in, int64_t toke
 static void CUDART_CB compute(void *arg)
 {
     const host_call *call = arg;
-    const vug_cuda_host_calls *e = call->of;
-    vug_cuda_started *started = &e->ws->started[e->id->started];
+    const vug_cuda_host_calls *calls = call->of;
+    vug_cuda_started *started = &calls->ws->started[calls->id->started];
     const vug_step_in *in = &started->in;
     const int64_t width = call->node->shape.dim[1];
     int64_t tokens = 0;
     for (int i = 0; i < in->n_spans; i++)
         tokens += in->span[i].n;
     const int64_t rows = rows_of(call->node, in, tokens, in->n_rows);
-    const int64_t padded = rows_of(call->node, in, e->id->tokens, e->id->rows);
+    const int64_t padded = rows_of(call->node, in, calls->id->tokens, calls->id->rows);
     const vug_host_experts_job job = {
-        .x = e->x, .route = e->route, .rows = rows, .cancel = in->cancel, .out = e->out
+        .x = calls->x, .route = calls->route, .rows = rows, .cancel = in->cancel, .out = calls->out
     };
     if (started->failure.code != VUG_OK || rows == 0)
         return; /* nobody reads the step's results */
     started->failure.code =
-            vug_host_experts_compute(e->ws->program->plan->host_experts,
+            vug_host_experts_compute(calls->ws->program->plan->host_experts,
                                      call->node->at.host_experts.index, &job, &started->failure);
     for (int64_t r = rows; r < padded; r++)
-        memcpy(e->out + r * width, e->out + (rows - 1) * width, (size_t)width * sizeof(float));
+        memcpy(calls->out + r * width, calls->out + (rows - 1) * width,
+               (size_t)width * sizeof(float));
 }
 
 /* Errors are those of the launches, which the step's end reports. */
 void vug_cuda_launch_host_call(const vug_cuda_step *s, uint32_t id)
 {
-    const vug_cuda_host_calls *e = s->ws->host_calls;
+    const vug_cuda_host_calls *calls = s->ws->host_calls;
     const vug_node *node = &s->program->graph->node[id];
     const vug_shape *route = &vug_graph_at(s->program->graph, node->in[1])->shape;
     const size_t rows = (size_t)rows_of(node, s->in, s->tokens, s->in->n_rows);
     const size_t x_bytes = rows * (size_t)node->shape.dim[1] * sizeof(float);
     const size_t route_bytes = rows * (size_t)route->dim[1] * sizeof(float);
-    (void)cudaMemcpyAsync(e->id, s->inputs.id, sizeof(*e->id), cudaMemcpyDeviceToHost, s->stream);
-    (void)cudaMemcpyAsync(e->x, vug_cuda_input_at(s, node->in[0]), x_bytes, cudaMemcpyDeviceToHost,
+    (void)cudaMemcpyAsync(calls->id, s->inputs.id, sizeof(*calls->id), cudaMemcpyDeviceToHost,
                           s->stream);
-    (void)cudaMemcpyAsync(e->route, vug_cuda_input_at(s, node->in[1]), route_bytes,
+    (void)cudaMemcpyAsync(calls->x, vug_cuda_input_at(s, node->in[0]), x_bytes,
                           cudaMemcpyDeviceToHost, s->stream);
-    (void)cudaLaunchHostFunc(s->stream, compute, &e->call[id]);
-    (void)cudaMemcpyAsync(vug_cuda_value_at(s, (vug_val){ id }), e->out, x_bytes,
+    (void)cudaMemcpyAsync(calls->route, vug_cuda_input_at(s, node->in[1]), route_bytes,
+                          cudaMemcpyDeviceToHost, s->stream);
+    (void)cudaLaunchHostFunc(s->stream, compute, &calls->call[id]);
+    (void)cudaMemcpyAsync(vug_cuda_value_at(s, (vug_val){ id }), calls->out, x_bytes,
                           cudaMemcpyHostToDevice, s->stream);
 }

@@ -13,7 +13,7 @@ enum { N = 5, CHOSEN = 2, ROWS = 7 };
 
 static const vug_limits limits = { CONTEXT, ROWS, ROWS };
 
-/* A mixture in each of two layers over the same data [T,D], and the sum of both. */
+/* A mixture in each of two layers over the same data [T,D], and their sum. */
 static help_graph two_mixtures(void)
 {
     help_graph m = { .r = { 61 }, .layer = -1 };
