@@ -75,7 +75,7 @@ typedef struct {
     bool is_dropped;          /* no call will take the results of the steps that were started */
     bool is_undecided; /* the device could not decide on a token: it may be so with the next */
     vug_found_logits result; /* the token that it decides on, and what is reported, which are in */
-    vug_candidate decided, top[VUG_MAX_TOP_LOGPROBS];
+    vug_candidate decided, top[VUG_MOST_FOUND];
 } vug_steps_ahead;
 
 /* A sequence that takes part in steps. The members after `kv` belong to the scheduler. */

@@ -23,7 +23,7 @@ static bool decides(const vug_logits_wanted *wanted)
 {
     const bool is_greedy = wanted->best == 1 && wanted->margin == 0 && wanted->share == 0;
     return (is_greedy || wanted->draw.temperature > 0) && !wanted->allowed &&
-           wanted->n_changes == 0 && wanted->top <= VUG_MAX_TOP_LOGPROBS;
+           wanted->n_changes == 0;
 }
 
 /* What the next token is chosen by. */

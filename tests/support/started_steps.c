@@ -8,7 +8,7 @@
 #include "engine/scheduler_state.h"
 #include "engine_help.h"
 
-enum { MOST_ROWS = 64, MOST_IDS = 65536, MOST_TOP = VUG_MAX_TOP_LOGPROBS };
+enum { MOST_ROWS = 64, MOST_IDS = 65536 };
 
 static struct {
     const vug_model *model;
@@ -17,7 +17,7 @@ static struct {
     vug_step_in in[VUG_STEPS_STARTED];
     size_t n_started; /* in[0] is finished first */
     vug_candidate decided[VUG_STEPS_STARTED][MOST_ROWS];
-    vug_candidate top[VUG_STEPS_STARTED][MOST_ROWS][MOST_TOP];
+    vug_candidate top[VUG_STEPS_STARTED][MOST_ROWS][VUG_MOST_FOUND];
     size_t n_undecided;
     int last; /* decided[last] are those of the step that was finished last */
 } started;
@@ -77,6 +77,19 @@ static bool is_finite(const float *logits, int64_t n)
     return true;
 }
 
+/* Reports the greatest logits of a row, and as many others as a backend may. */
+static void report_row(const float *logits, const vug_logits_wanted *wanted, int64_t row,
+                       vug_found_logits *found)
+{
+    vug_candidate *top = started.top[started.last][row];
+    vug_logits_wanted most = *wanted;
+    most.top = most.n_ids < VUG_MOST_FOUND ? most.n_ids : VUG_MOST_FOUND;
+    assert_in_range(wanted->top, 1, most.top);
+    help_report(logits, &most, top, &found->mass);
+    found->top = top;
+    found->n_top = (size_t)most.top;
+}
+
 /* Lists the token of each row that has one. */
 static void list_tokens(const vug_step_in *in)
 {
@@ -99,13 +112,8 @@ static void list_tokens(const vug_step_in *in)
         vug_candidate *one = &started.decided[started.last][r];
         *one = (vug_candidate){ id, logits[id] };
         in->found[r] = (vug_found_logits){ .logit = one, .n = 1 };
-        if (wanted->top > 0) {
-            vug_candidate *top = started.top[started.last][r];
-            assert_in_range(wanted->top, 1, MOST_TOP);
-            help_report(logits, wanted, top, &in->found[r].mass);
-            in->found[r].top = top;
-            in->found[r].n_top = (size_t)wanted->top;
-        }
+        if (wanted->top > 0)
+            report_row(logits, wanted, r, &in->found[r]);
     }
 }
 
