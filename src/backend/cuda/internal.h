@@ -188,8 +188,7 @@ typedef struct {
 
 /* The inputs of a step, on the device. */
 typedef struct {
-    int32_t *token;                          /* [T] */
-    const int32_t *position, *row;           /* [T], [R] */
+    const int32_t *token, *position, *row;   /* [T], [T], [R] */
     const vug_cuda_token *query;             /* [T] */
     const vug_cuda_token *row_query;         /* [R] */
     const vug_cuda_wanted *wanted;           /* [R]; of a step that wants all: unspecified */
@@ -242,11 +241,6 @@ enum { VUG_CUDA_REPEATED_TOKENS = 16, VUG_CUDA_REPEATED_SEQUENCES = 64 };
 bool vug_cuda_repeats(const vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens);
 /* The most positions that the inputs of a step are laid out for. */
 int64_t vug_cuda_most_keys(const vug_cuda_program *p);
-/* Copies the inputs of the step that is started next to the device. `tokens` counts those of padding,
- * too, for which `in` has no data: its data are of the first `given` tokens. */
-VUG_MUST_CHECK vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in,
-                                          int64_t tokens, int64_t given, vug_cuda_step_inputs *out,
-                                          vug_err *err);
 /* The elements of a value of a step. */
 int64_t vug_cuda_elements_of(const vug_shape *shape, const vug_step_in *in, int64_t tokens);
 
@@ -257,8 +251,16 @@ typedef struct {
     const vug_step_in *in;
     cudaStream_t stream;
     vug_cuda_step_inputs inputs;
+    vug_cuda_inputs_job copy; /* brings them to the device */
     int64_t tokens;
+    vug_cuda_wanted_job lists; /* rows 0: the step lists no logits */
 } vug_cuda_step;
+
+/* Fills the inputs of the step that is started next, all but `lists`, and brings to the device what `copy`
+ * does not. `step->tokens` counts those of padding, too, for which `step->in` has no data: its data and
+ * what it follows are of the first `given` tokens. */
+VUG_MUST_CHECK vug_status vug_cuda_fill_inputs(vug_cuda_workspace *ws, int64_t given,
+                                               vug_cuda_step *step, vug_err *err);
 
 static inline float *vug_cuda_value_at(const vug_cuda_step *s, vug_val v)
 {

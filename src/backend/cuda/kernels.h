@@ -57,6 +57,7 @@ typedef struct {
     float *out;
     int64_t rows;
     float by;
+    bool early; /* as in vug_cuda_tile_job */
 } vug_cuda_embed_job;
 void vug_cuda_embed(cudaStream_t stream, const vug_cuda_embed_job *job);
 
@@ -228,6 +229,17 @@ void vug_cuda_route_scale(cudaStream_t stream, const float *route, const float *
 void vug_cuda_mix_experts(cudaStream_t stream, const float *y, const float *route, int64_t rows,
                           int64_t width, int k, float *out);
 
+/* ---- copy_inputs.cu --------------------------------------------------------------- */
+
+/* The inputs of a step. A token below 0 is what row -1 - token of the step before decided. */
+typedef struct {
+    const uint32_t *from; /* [words] in pinned memory of the host */
+    uint32_t *to;
+    int64_t words, token, tokens; /* of which words token .. token + tokens - 1 are the tokens */
+    const int32_t *best;          /* as in vug_cuda_wanted_job */
+} vug_cuda_inputs_job;
+void vug_cuda_copy_inputs(cudaStream_t stream, const vug_cuda_inputs_job *job);
+
 /* ---- wanted_logits.cu ------------------------------------------------------------- */
 
 typedef struct {
@@ -267,12 +279,10 @@ typedef struct {
     bool draws;    /* a row wants a draw */
     bool changes;  /* a row has changes */
     bool reports;  /* a row wants a report */
+    bool early;    /* as in vug_cuda_tile_job */
 } vug_cuda_wanted_job;
 uint64_t vug_cuda_wanted_bytes(int64_t rows);
 void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job);
-/* to [n]: best[row[i]] for the first `given`, and the last of them again. `row` is the host's. */
-void vug_cuda_take_best(cudaStream_t stream, const int32_t *best, const int32_t *row, int64_t given,
-                        int32_t *to, int64_t n);
 
 /* ---- probes.cu ------------------------------------------------------------------ */
 

@@ -346,7 +346,8 @@ static void launch_embed(const vug_cuda_step *s, uint32_t id)
                                      .index = s->inputs.token,
                                      .out = vug_cuda_value_at(s, (vug_val){ id }),
                                      .rows = s->tokens,
-                                     .by = node->at.scale.by };
+                                     .by = node->at.scale.by,
+                                     .early = s->program->device->capability >= 9 };
     vug_cuda_embed(stream_of(s), &job);
 }
 

@@ -164,6 +164,8 @@ enum { EMBED_THREADS = 128 };
 
 template <int dtype> static __global__ void embed_kernel(vug_cuda_embed_job job)
 {
+    start_next();
+    wait_for_previous();
     const int64_t columns = job.table.columns, row = job.index[blockIdx.x];
     const int64_t group = (int64_t)blockIdx.y * EMBED_THREADS + threadIdx.x, first = group * GROUP;
     if (first >= columns)
@@ -178,9 +180,10 @@ void vug_cuda_embed(cudaStream_t stream, const vug_cuda_embed_job *job)
 {
     const dim3 grid((unsigned)job->rows, blocks_for(job->table.columns, EMBED_THREADS * GROUP));
     switch (job->table.dtype) {
-#define X(format)                                                                    \
-    case VUG_DTYPE_##format:                                                         \
-        launch(stream, embed_kernel<VUG_DTYPE_##format>, grid, EMBED_THREADS, *job); \
+#define X(format)                                                                                  \
+    case VUG_DTYPE_##format:                                                                       \
+        launch_early(stream, embed_kernel<VUG_DTYPE_##format>, grid, EMBED_THREADS, 0, job->early, \
+                     *job);                                                                        \
         break;
         WEIGHT_FORMATS(X)
 #undef X

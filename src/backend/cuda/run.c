@@ -112,28 +112,7 @@ static vug_status check_kv(const vug_cuda_program *p, const vug_step_in *in, vug
     return VUG_OK;
 }
 
-/* ---- the step --------------------------------------------------------------------------------- */
-
-/* A step that can be cancelled waits for the device now and then: launches run far ahead. */
-enum { NODES_AHEAD = 32, TOKENS_TO_WAIT = 64 };
-
-static vug_status launch_step(const vug_cuda_step *s, vug_err *err)
-{
-    const bool waits = s->in->cancel && s->tokens >= TOKENS_TO_WAIT;
-    bool launched = false;
-    if (s->in->cost)
-        return vug_cuda_time_step(s, err);
-    if (vug_cuda_repeats(s->ws, s->in, s->tokens))
-        VUG_TRY(vug_cuda_launch_graph(s, &launched, err));
-    if (launched)
-        return VUG_OK;
-    for (uint32_t i = 1; i < s->program->graph->n && !vug_is_cancelled(s->in->cancel); i++) {
-        vug_cuda_launch_node(s, i);
-        if (waits && i % NODES_AHEAD == 0)
-            VUG_TRY(vug_cuda_check(cudaStreamSynchronize(s->stream), "a step", err));
-    }
-    return vug_cuda_check(cudaGetLastError(), "launching a step", err);
-}
+/* ---- lists of logits ------------------------------------------------------------------------- */
 
 static int64_t logits_width(const vug_cuda_program *p)
 {
@@ -151,7 +130,7 @@ static bool lists_logits(const vug_cuda_step *s)
     return s->program->logits >= 0 && s->in->wanted && s->in->found && s->in->n_rows > 0;
 }
 
-static vug_status launch_lists(const vug_cuda_step *s, vug_err *err)
+static vug_cuda_wanted_job lists_of(const vug_cuda_step *s)
 {
     vug_cuda_wanted_job job = {
         .logits = (float *)(void *)output_at(s, s->program->logits),
@@ -163,14 +142,14 @@ static vug_status launch_lists(const vug_cuda_step *s, vug_err *err)
         .found = s->ws->started[s->ws->next].found,
         .report = s->ws->started[s->ws->next].found + s->program->limits.rows,
         .best = s->ws->best,
+        .early = s->program->device->capability >= 9,
     };
     for (int64_t r = 0; r < s->in->n_rows; r++) {
         job.draws = job.draws || s->in->wanted[r].draw.temperature > 0;
         job.changes = job.changes || s->in->wanted[r].n_changes > 0;
         job.reports = job.reports || s->in->wanted[r].top > 0;
     }
-    vug_cuda_list_wanted(s->stream, &job);
-    return vug_cuda_check(cudaGetLastError(), "launching a step", err);
+    return job;
 }
 
 /* Copies `bytes` of an output from byte `first` on. */
@@ -250,21 +229,58 @@ static vug_status take_lists(const vug_cuda_step *s, const vug_cuda_started *sta
     return vug_cuda_check(cudaStreamSynchronize(s->stream), "a step", err);
 }
 
+/* ---- launching ---------------------------------------------------------------------------------- */
+
+/* A step that can be cancelled waits for the device now and then: launches run far ahead. */
+enum { NODES_AHEAD = 32, TOKENS_TO_WAIT = 64 };
+
+/* What a graph records. */
+static void launch_kernels(const vug_cuda_step *s, const void *unused)
+{
+    (void)unused;
+    vug_cuda_copy_inputs(s->stream, &s->copy);
+    for (uint32_t i = 1; i < s->program->graph->n; i++)
+        vug_cuda_launch_node(s, i);
+    if (s->lists.rows > 0)
+        vug_cuda_list_wanted(s->stream, &s->lists);
+}
+
+static vug_status launch_nodes(const vug_cuda_step *s, vug_err *err)
+{
+    const bool waits = s->in->cancel && s->tokens >= TOKENS_TO_WAIT;
+    for (uint32_t i = 1; i < s->program->graph->n && !vug_is_cancelled(s->in->cancel); i++) {
+        vug_cuda_launch_node(s, i);
+        if (waits && i % NODES_AHEAD == 0)
+            VUG_TRY(vug_cuda_check(cudaStreamSynchronize(s->stream), "a step", err));
+    }
+    return VUG_OK;
+}
+
+static vug_status launch_step(const vug_cuda_step *s, vug_err *err)
+{
+    bool launched = false;
+    if (!s->in->cost && vug_cuda_repeats(s->ws, s->in, s->tokens))
+        VUG_TRY(vug_cuda_launch_graph(s, launch_kernels, &launched, err));
+    if (launched)
+        return VUG_OK;
+    vug_cuda_copy_inputs(s->stream, &s->copy);
+    VUG_TRY(s->in->cost ? vug_cuda_time_step(s, err) : launch_nodes(s, err));
+    if (s->lists.rows > 0)
+        vug_cuda_list_wanted(s->stream, &s->lists);
+    return vug_cuda_check(cudaGetLastError(), "launching a step", err);
+}
+
 /* Puts all that the device does for a step into the stream. */
-static vug_status launch_all(vug_cuda_step *s, vug_cuda_workspace *ws, vug_err *err)
+static vug_status launch_all(const vug_cuda_step *s, vug_cuda_workspace *ws, vug_err *err)
 {
     vug_step_in padded;
     vug_cuda_step launched = *s;
     launched.in = &padded;
     launched.tokens = vug_cuda_pad_step(ws, s->in, s->tokens, &padded);
-    VUG_TRY(vug_cuda_upload(ws, &padded, launched.tokens, s->tokens, &launched.inputs, err));
-    s->inputs = launched.inputs;
-    if (s->in->follows)
-        vug_cuda_take_best(s->stream, ws->best, s->in->follows, s->tokens, launched.inputs.token,
-                           launched.tokens);
-    VUG_TRY(launch_step(&launched, err));
+    VUG_TRY(vug_cuda_fill_inputs(ws, s->tokens, &launched, err));
     if (lists_logits(s))
-        VUG_TRY(launch_lists(s, err));
+        launched.lists = lists_of(&launched);
+    VUG_TRY(launch_step(&launched, err));
     if (!vug_is_cancelled(s->in->cancel))
         VUG_TRY(copy_outputs(s, ws->started[ws->next].output, err));
     return vug_cuda_check(cudaEventRecord(ws->started[ws->next].end, s->stream), "a step", err);

@@ -2,13 +2,16 @@
  * seen before, and later steps of the same kind are one launch. */
 #include "backend/cuda/step_graph.h"
 
-/* All that goes into the launches of a step, beside its program and workspace. */
+/* All that goes into the launches of a step, beside its program and workspace. Steps take turns with two
+ * buffers of the host for inputs and lists. */
 typedef struct {
     vug_cuda_step_inputs inputs;
-    int64_t tokens, rows, spans;
+    const uint32_t *from;
+    int64_t words, tokens, rows, spans;
+    int64_t lists, draws, changes, reports; /* rows of lists; whether some want so */
 } step_key;
 
-enum { MAX_GRAPHS = 32 };
+enum { MAX_GRAPHS = 32 * VUG_STEPS_STARTED };
 
 struct vug_cuda_graphs {
     struct {
@@ -52,13 +55,6 @@ static int find_entry(vug_cuda_graphs *graphs, const step_key *key, bool *found)
     return oldest;
 }
 
-static void launch_nodes(const vug_cuda_step *step, const void *unused)
-{
-    (void)unused;
-    for (uint32_t i = 1; i < step->program->graph->n; i++)
-        vug_cuda_launch_node(step, i);
-}
-
 /* On a stream of its own: others may use the device's meanwhile. */
 vug_status vug_cuda_record(const vug_cuda_step *step, vug_cuda_launch_fn *launch, const void *user,
                            cudaGraphExec_t *out, vug_err *err)
@@ -79,23 +75,30 @@ vug_status vug_cuda_record(const vug_cuda_step *step, vug_cuda_launch_fn *launch
     return st;
 }
 
-vug_status vug_cuda_launch_graph(const vug_cuda_step *step, bool *launched, vug_err *err)
+vug_status vug_cuda_launch_graph(const vug_cuda_step *step, vug_cuda_launch_fn *launch,
+                                 bool *launched, vug_err *err)
 {
     vug_cuda_graphs *graphs = step->ws->graphs;
     step_key key;
     bool found;
     memset(&key, 0, sizeof(key)); /* also the padding, which is compared */
     key.inputs = step->inputs;
+    key.from = step->copy.from;
+    key.words = step->copy.words;
     key.tokens = step->tokens;
     key.rows = step->in->n_rows;
     key.spans = step->in->n_spans;
+    key.lists = step->lists.rows;
+    key.draws = step->lists.draws;
+    key.changes = step->lists.changes;
+    key.reports = step->lists.reports;
     const int i = find_entry(graphs, &key, &found);
     graphs->entry[i].used = ++graphs->time;
     *launched = found;
     if (!found)
         return VUG_OK;
     if (!graphs->entry[i].graph)
-        VUG_TRY(vug_cuda_record(step, launch_nodes, NULL, &graphs->entry[i].graph, err));
+        VUG_TRY(vug_cuda_record(step, launch, NULL, &graphs->entry[i].graph, err));
     return vug_cuda_check(cudaGraphLaunch(graphs->entry[i].graph, step->stream), "launching a step",
                           err);
 }

@@ -23,9 +23,10 @@ VUG_MUST_CHECK vug_status vug_cuda_record(const vug_cuda_step *step, vug_cuda_la
 
 VUG_MUST_CHECK vug_status vug_cuda_graphs_create(vug_cuda_graphs **out, vug_err *err);
 void vug_cuda_graphs_destroy(vug_cuda_graphs *graphs);
-/* Launches a step that repeats an earlier one as a graph; `launched` false: it does not, and the
- * caller launches its nodes. */
-VUG_MUST_CHECK vug_status vug_cuda_launch_graph(const vug_cuda_step *step, bool *launched,
+/* Launches a step that repeats an earlier one as a graph of what `launch` launches; `launched` false: it
+ * does not repeat one, and the caller launches its kernels. */
+VUG_MUST_CHECK vug_status vug_cuda_launch_graph(const vug_cuda_step *step,
+                                                vug_cuda_launch_fn *launch, bool *launched,
                                                 vug_err *err);
 
 /* ---- op_times.c ----------------------------------------------------------------------- */

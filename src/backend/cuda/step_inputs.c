@@ -210,10 +210,20 @@ static void fill_wanted(const vug_step_in *in, const input_layout *l, uint8_t *h
     }
 }
 
-static void fill_inputs(const vug_step_in *in, int64_t tokens, int n_groups, const input_layout *l,
-                        uint8_t *host, uint8_t *device)
+/* Tokens that the step before decides are the numbers of their rows (vug_cuda_inputs_job); those of padding
+ * are the last one again. */
+static void fill_followers(const int32_t *follows, int64_t tokens, int64_t given, int32_t *to)
 {
-    if (in->token) /* not of graphs that take embeddings */
+    for (int64_t t = 0; t < tokens; t++)
+        to[t] = -1 - follows[t < given ? t : given - 1];
+}
+
+static void fill_block(const vug_step_in *in, int64_t tokens, int64_t given, int n_groups,
+                       const input_layout *l, uint8_t *host, uint8_t *device)
+{
+    if (in->follows)
+        fill_followers(in->follows, tokens, given, (int32_t *)(void *)(host + l->token));
+    else if (in->token) /* not of graphs that take embeddings */
         memcpy(host + l->token, in->token, (size_t)tokens * sizeof(int32_t));
     if (in->position)
         memcpy(host + l->position, in->position, (size_t)tokens * sizeof(int32_t));
@@ -290,41 +300,65 @@ static vug_status upload_data(vug_cuda_workspace *ws, const vug_step_in *in, int
     return VUG_OK;
 }
 
-vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens,
-                           int64_t given, vug_cuda_step_inputs *out, vug_err *err)
+static vug_cuda_step_inputs place_inputs(const vug_cuda_workspace *ws, const vug_step_in *in,
+                                         const input_layout *l)
 {
-    const int n_groups = ws->program->kv_layout.n_groups;
-    const bool repeats = vug_cuda_repeats(ws, in, tokens);
-    input_layout l;
-    VUG_TRY(lay_out(ws->program->graph, in, tokens, repeats, n_groups, &l, err));
-    VUG_TRY(grow_buffer(&ws->inputs, l.bytes, true, ws->program->device->stream, err));
-    uint8_t *host = ws->inputs.host + (uint64_t)ws->next * ws->inputs.bytes;
-    fill_inputs(in, tokens, n_groups, &l, host, ws->inputs.device);
-    *(vug_cuda_step_id *)(void *)(host + l.id) = (vug_cuda_step_id){ .started = ws->next,
-                                                                     .tokens = (int32_t)tokens,
-                                                                     .rows = (int32_t)in->n_rows };
-    if (repeats)
-        fill_data(ws, in, tokens, given, host);
-    VUG_TRY(vug_cuda_check(cudaMemcpyAsync(ws->inputs.device, host, l.bytes, cudaMemcpyHostToDevice,
-                                           ws->program->device->stream),
-                           "copying the inputs of a step", err));
     uint8_t *at = ws->inputs.device;
-    *out = (vug_cuda_step_inputs){
-        .token = (int32_t *)(void *)(at + l.token),
-        .position = (const int32_t *)(const void *)(at + l.position),
-        .row = (const int32_t *)(const void *)(at + l.row),
-        .query = (const vug_cuda_token *)(const void *)(at + l.query),
-        .row_query = (const vug_cuda_token *)(const void *)(at + l.row_query),
-        .wanted = (const vug_cuda_wanted *)(const void *)(at + l.wanted),
-        .id = (const vug_cuda_step_id *)(const void *)(at + l.id),
+    vug_cuda_step_inputs inputs = {
+        .token = (const int32_t *)(const void *)(at + l->token),
+        .position = (const int32_t *)(const void *)(at + l->position),
+        .row = (const int32_t *)(const void *)(at + l->row),
+        .query = (const vug_cuda_token *)(const void *)(at + l->query),
+        .row_query = (const vug_cuda_token *)(const void *)(at + l->row_query),
+        .wanted = (const vug_cuda_wanted *)(const void *)(at + l->wanted),
+        .id = (const vug_cuda_step_id *)(const void *)(at + l->id),
     };
-    for (int g = 0; g < n_groups; g++)
-        out->page[g] = (uint8_t *const *)(const void *)(at + l.page[g]);
+    for (int g = 0; g < ws->program->kv_layout.n_groups; g++)
+        inputs.page[g] = (uint8_t *const *)(const void *)(at + l->page[g]);
     for (int i = 0; i < in->n_spans; i++) {
         const int64_t keys = in->span[i].past + in->span[i].n;
-        out->keys = keys > out->keys ? keys : out->keys;
+        inputs.keys = keys > inputs.keys ? keys : inputs.keys;
     }
+    return inputs;
+}
+
+/* Copies masks and changes, of whose size graphs do not depend. */
+static vug_status upload_rest(const vug_cuda_workspace *ws, const input_layout *l,
+                              const uint8_t *host, vug_err *err)
+{
+    if (l->bytes == l->masks)
+        return VUG_OK;
+    return vug_cuda_check(cudaMemcpyAsync(ws->inputs.device + l->masks, host + l->masks,
+                                          l->bytes - l->masks, cudaMemcpyHostToDevice,
+                                          ws->program->device->stream),
+                          "copying the inputs of a step", err);
+}
+
+vug_status vug_cuda_fill_inputs(vug_cuda_workspace *ws, int64_t given, vug_cuda_step *step,
+                                vug_err *err)
+{
+    const vug_step_in *in = step->in;
+    const int n_groups = ws->program->kv_layout.n_groups;
+    const bool repeats = vug_cuda_repeats(ws, in, step->tokens);
+    input_layout l;
+    VUG_TRY(lay_out(ws->program->graph, in, step->tokens, repeats, n_groups, &l, err));
+    VUG_TRY(grow_buffer(&ws->inputs, l.bytes, true, ws->program->device->stream, err));
+    uint8_t *host = ws->inputs.host + (uint64_t)ws->next * ws->inputs.bytes;
+    fill_block(in, step->tokens, given, n_groups, &l, host, ws->inputs.device);
+    *(vug_cuda_step_id *)(void *)(host + l.id) = (vug_cuda_step_id){
+        .started = ws->next, .tokens = (int32_t)step->tokens, .rows = (int32_t)in->n_rows
+    };
     if (repeats)
-        out->keys = repeated_keys(out->keys);
-    return repeats ? VUG_OK : upload_data(ws, in, tokens, err);
+        fill_data(ws, in, step->tokens, given, host);
+    step->inputs = place_inputs(ws, in, &l);
+    if (repeats)
+        step->inputs.keys = repeated_keys(step->inputs.keys);
+    step->copy = (vug_cuda_inputs_job){ .from = (const uint32_t *)(const void *)host,
+                                        .to = (uint32_t *)(void *)ws->inputs.device,
+                                        .words = (int64_t)(l.masks / sizeof(uint32_t)),
+                                        .token = (int64_t)(l.token / sizeof(uint32_t)),
+                                        .tokens = step->tokens,
+                                        .best = ws->best };
+    VUG_TRY(upload_rest(ws, &l, host, err));
+    return repeats ? VUG_OK : upload_data(ws, in, step->tokens, err);
 }

@@ -94,10 +94,22 @@ static __device__ bool is_last_block(uint32_t *done)
     return is_last;
 }
 
+static __device__ uint32_t greatest_of_block(uint32_t key)
+{
+    __shared__ uint32_t of_warp[WARPS];
+    key = __reduce_max_sync(0xffffffffu, key);
+    if (threadIdx.x % WARP == 0)
+        of_warp[threadIdx.x / WARP] = key;
+    __syncthreads();
+    return __reduce_max_sync(0xffffffffu, of_warp[threadIdx.x % WARP]);
+}
+
 /* The greatest key that at least k of the threads' keys reach. */
 static __device__ uint32_t kth_greatest(uint32_t key, int k)
 {
     uint32_t limit = 0;
+    if (k == 1)
+        return greatest_of_block(key);
     for (uint32_t bit = 0x80000000u; bit > 0; bit >>= 1) {
         if (__syncthreads_count(key >= (limit | bit)) >= k)
             limit |= bit;
@@ -218,7 +230,7 @@ static __device__ vug_cuda_wanted top_of(const vug_cuda_wanted &wanted)
     return top;
 }
 
-/* Blocks (part of the chunks, row). Without draws it has half as many registers, so that two blocks run on
+/* Blocks (some of the chunks, row). Without draws it has half as many registers, so that two blocks run on
  * a multiprocessor. */
 template <bool draws>
 static __global__ void __launch_bounds__(THREADS)
@@ -232,10 +244,13 @@ static __global__ void __launch_bounds__(THREADS)
     const vug_cuda_wanted wanted =
             is_report ? top_of(job.wanted[blockIdx.y]) : job.wanted[blockIdx.y];
     const float *logits = job.logits + blockIdx.y * job.width;
-    const int chunk = blockIdx.x * WARPS + threadIdx.x / WARP;
+    start_next();
+    wait_for_previous();
     if (wanted.best == 0)
         return; /* the same in all blocks of the row */
-    if (chunk < chunks) {
+#pragma unroll 1
+    for (int chunk = blockIdx.x * WARPS + threadIdx.x / WARP; chunk < chunks;
+         chunk += gridDim.x * WARPS) {
         const int begin = chunk * length, end = (int)min((int64_t)begin + length, job.width);
         const uint32_t key = greatest_of_chunk(logits, begin, end, wanted);
         const float most = draws && draws_from_all(wanted.draw)
@@ -336,32 +351,6 @@ static __global__ void __launch_bounds__(THREADS)
         found->logit[i].logit = logits[found->logit[i].id];
 }
 
-enum { TAKEN = 256 }; /* by one launch, which has their rows in its arguments */
-
-struct taken_rows {
-    int32_t row[TAKEN];
-};
-
-static __global__ void best_kernel(const int32_t *best, const __grid_constant__ taken_rows from,
-                                   int32_t *to, int n)
-{
-    const int i = threadIdx.x;
-    if (i < n)
-        to[i] = best[from.row[i]];
-}
-
-void vug_cuda_take_best(cudaStream_t stream, const int32_t *best, const int32_t *row, int64_t given,
-                        int32_t *to, int64_t n)
-{
-    for (int64_t first = 0; first < n; first += TAKEN) {
-        const int taken = (int)(n - first < TAKEN ? n - first : TAKEN);
-        taken_rows from;
-        for (int i = 0; i < taken; i++)
-            from.row[i] = row[first + i < given ? first + i : given - 1];
-        launch(stream, best_kernel, dim3(1), TAKEN, best, from, to + first, taken);
-    }
-}
-
 uint64_t vug_cuda_wanted_bytes(int64_t rows)
 {
     return (uint64_t)rows * 2 * THREADS * sizeof(uint32_t);
@@ -369,17 +358,22 @@ uint64_t vug_cuda_wanted_bytes(int64_t rows)
 
 void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job)
 {
-    const dim3 rows((unsigned)job->rows), parts(blocks_for(chunks_of(job->width), WARPS), rows.x);
+    /* A large device runs about so many blocks at once. */
+    enum { BLOCKS = 256 };
+    const dim3 rows((unsigned)job->rows);
+    const unsigned most = blocks_for(chunks_of(job->width), WARPS),
+                   share = rows.x < BLOCKS ? BLOCKS / rows.x : 1;
+    const dim3 parts(share < most ? share : most, rows.x);
     vug_cuda_wanted_job report = *job;
     report.found = job->report;
     if (job->changes)
         launch(stream, change_kernel, rows, THREADS, *job);
-    launch(stream, job->draws ? wanted_kernel<true> : wanted_kernel<false>, parts, THREADS, *job,
-           false);
+    launch_early(stream, job->draws ? wanted_kernel<true> : wanted_kernel<false>, parts, THREADS, 0,
+                 job->early, *job, false);
     if (job->changes)
         launch(stream, undo_changes_kernel, rows, THREADS, *job);
     if (job->reports) {
-        launch(stream, wanted_kernel<false>, parts, THREADS, report, true);
+        launch_early(stream, wanted_kernel<false>, parts, THREADS, 0, job->early, report, true);
         launch(stream, mass_kernel, rows, THREADS, report);
     }
 }
