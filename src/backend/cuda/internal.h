@@ -14,6 +14,7 @@
 #include "backend/cuda/attention_kernels.h"
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/prefill.h"
+#include "backend/cuda/step_kernels.h"
 #include "backend/cuda/weight_tiles.h"
 
 /* ---- device.c -------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
  */
 
 #include "backend/cuda/device_code.h"
+#include "backend/cuda/step_kernels.h"
 
 enum {
     DRAW_THREADS = 1024, /* of the block */

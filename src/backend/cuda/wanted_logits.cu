@@ -18,6 +18,7 @@ enum {
     THREADS = DRAW_THREADS,
     WARPS = DRAW_WARPS,
     NOT_LISTED = -1,
+    TOGETHER = 8, /* logits of a lane that are loaded together */
 };
 
 static constexpr uint32_t NOT_FINITE = UINT32_MAX; /* above the keys of all numbers */
@@ -46,18 +47,31 @@ static __host__ __device__ __forceinline__ int chunks_of(int64_t width)
     return (int)((width + length - 1) / length);
 }
 
+/* Logits at, at + 32, .. of those before `end`; zeros past it. */
+static __device__ __forceinline__ void load_logits(const float *logits, int at, int end,
+                                                   float (&x)[TOGETHER])
+{
+#pragma unroll
+    for (int j = 0; j < TOGETHER; j++)
+        x[j] = at + j * WARP < end ? logits[at + j * WARP] : 0;
+}
+
 /* The key of the greatest logit of a chunk that may be drawn, or NOT_FINITE; 0: none may. All lanes
  * of a warp take part. */
 static __device__ uint32_t greatest_of_chunk(const float *logits, int begin, int end,
                                              const vug_cuda_wanted &wanted)
 {
     uint32_t most = 0;
-#pragma unroll 8
-    for (int i = begin + threadIdx.x % WARP; i < end; i += WARP) {
-        const float x = logits[i];
-        const bool counts = i < wanted.n_ids && is_allowed(wanted.allowed, i);
-        const uint32_t key = !isfinite(x) ? NOT_FINITE : counts ? key_of(x) : 0;
-        most = key > most ? key : most;
+    for (int at = begin + threadIdx.x % WARP; at < end; at += TOGETHER * WARP) {
+        float x[TOGETHER];
+        load_logits(logits, at, end, x);
+#pragma unroll
+        for (int j = 0; j < TOGETHER; j++) {
+            const int i = at + j * WARP;
+            const bool counts = i < min(end, wanted.n_ids) && is_allowed(wanted.allowed, i);
+            const uint32_t key = !isfinite(x[j]) ? NOT_FINITE : counts ? key_of(x[j]) : 0;
+            most = key > most ? key : most;
+        }
     }
     return __reduce_max_sync(0xffffffffu, most);
 }
@@ -120,10 +134,22 @@ static __device__ uint32_t kth_greatest(uint32_t key, int k)
 /* A row in its last block: the greatest keys and rough scores of its chunks are in shared memory. */
 struct row_view {
     const float *logits;
-    const uint32_t *greatest;
+    const uint32_t *greatest; /* [THREADS], as `score`; 0 and -INFINITY past the chunks */
     const float *score;
     int chunks, length;
 };
+
+/* Calls take(begin, end) for each chunk whose thread `takes` it; all lanes of a warp take part. */
+template <typename F>
+static __device__ __forceinline__ void each_chunk(const row_view &row, int n_ids, bool takes,
+                                                  F take)
+{
+    const int first = (int)threadIdx.x / WARP * WARP;
+    for (uint32_t left = __ballot_sync(0xffffffffu, takes); left > 0; left &= left - 1) {
+        const int begin = (first + __ffs(left) - 1) * row.length;
+        take(begin, min(begin + row.length, n_ids));
+    }
+}
 
 /* Lists the logits of a row that reach the k-th greatest one less the margin. Returns their number, of
  * which only the first VUG_MOST_FOUND are stored. `lowest` becomes the lowest id of those that reach the
@@ -133,25 +159,30 @@ static __device__ int list_logits(const row_view &row, const vug_cuda_wanted &wa
 {
     __shared__ int n;
     const double limit = (double)kth - wanted.margin;
+    const uint32_t own = row.greatest[threadIdx.x];
     if (threadIdx.x == 0) {
         n = 0;
         *lowest = INT_MAX;
     }
     __syncthreads();
-    for (int c = threadIdx.x / WARP; c < row.chunks; c += WARPS) {
-        if (row.greatest[c] == 0 || (double)logit_of(row.greatest[c]) < limit)
-            continue;
-        const int end = min((c + 1) * row.length, wanted.n_ids);
-        for (int i = c * row.length + threadIdx.x % WARP; i < end; i += WARP) {
-            if ((double)row.logits[i] < limit || !is_allowed(wanted.allowed, i))
-                continue;
-            if (row.logits[i] >= kth)
-                atomicMin(lowest, i);
-            const int at = atomicAdd(&n, 1);
-            if (at < VUG_MOST_FOUND)
-                to[at] = { i, row.logits[i] };
+    const auto list_chunk = [&](int begin, int end) {
+        for (int first = begin + threadIdx.x % WARP; first < end; first += TOGETHER * WARP) {
+            float x[TOGETHER];
+            load_logits(row.logits, first, end, x);
+#pragma unroll
+            for (int j = 0; j < TOGETHER; j++) {
+                const int i = first + j * WARP;
+                if (i >= end || (double)x[j] < limit || !is_allowed(wanted.allowed, i))
+                    continue;
+                if (x[j] >= kth)
+                    atomicMin(lowest, i);
+                const int at = atomicAdd(&n, 1);
+                if (at < VUG_MOST_FOUND)
+                    to[at] = { i, x[j] };
+            }
         }
-    }
+    };
+    each_chunk(row, wanted.n_ids, own > 0 && (double)logit_of(own) >= limit, list_chunk);
     __syncthreads();
     return n;
 }
@@ -175,19 +206,16 @@ static __device__ bool draw_from_all(const row_view &row, const vug_cuda_wanted 
     if (!isfinite(greatest))
         return false;
     scored_token own = NO_TOKEN;
-    for (int c = threadIdx.x / WARP; c < row.chunks; c += WARPS) {
-        if (row.score[c] < limit)
-            continue;
-        const int end = min((c + 1) * row.length, wanted.n_ids);
-        score_chunk(draw.keys, (float)draw.inverse_temperature, row.logits, wanted.allowed,
-                    c * row.length, end, [&](const vug_candidate &one, float score) {
-                        const scored_token exact = { score < limit ? -INFINITY
-                                                                   : score_of(draw, one),
-                                                     one };
-                        if (is_better(exact, own))
-                            own = exact;
-                    });
-    }
+    const auto take_better = [&](const vug_candidate &one, float score) {
+        const scored_token exact = { score < limit ? -INFINITY : score_of(draw, one), one };
+        if (is_better(exact, own))
+            own = exact;
+    };
+    const auto score_tokens = [&](int begin, int end) {
+        score_chunk(draw.keys, (float)draw.inverse_temperature, row.logits, wanted.allowed, begin,
+                    end, take_better);
+    };
+    each_chunk(row, wanted.n_ids, row.score[threadIdx.x] >= limit, score_tokens);
     *token = block_best(own);
     return true;
 }
