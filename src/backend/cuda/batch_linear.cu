@@ -293,22 +293,11 @@ template <int terms, bool pairs, int groups>
 static void launch_batch(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     using ring = batch_ring<terms, groups>;
-    const int bytes = ring::stages * ring::stage_bytes + RING_ALIGN;
-    cudaLaunchAttribute attribute[2] = {};
-    cudaLaunchConfig_t config = {};
-    attribute[0].id = cudaLaunchAttributeClusterDimension;
-    attribute[0].val.clusterDim = { CLUSTER, 1, 1 };
-    attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute[1].val.programmaticStreamSerializationAllowed = 1;
-    config.gridDim = dim3(blocks_for(count_groups(job), groups) * CLUSTER);
-    config.blockDim = dim3(ring::threads);
-    config.dynamicSmemBytes = (size_t)bytes;
-    config.stream = stream;
-    config.attrs = attribute;
-    config.numAttrs = 2;
-    (void)cudaFuncSetAttribute(batch_kernel<terms, pairs, groups>,
-                               cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    (void)cudaLaunchKernelEx(&config, batch_kernel<terms, pairs, groups>, *job);
+    const dim3 grid(blocks_for(count_groups(job), groups) * CLUSTER);
+    launch_clusters(stream, batch_kernel<terms, pairs, groups>,
+                    { grid, dim3(CLUSTER), ring::threads,
+                      (size_t)(ring::stages * ring::stage_bytes + RING_ALIGN) },
+                    true, *job);
 }
 
 /* The fewest outputs of a block with which all blocks run at the same time. Clusters cannot use all

@@ -1,13 +1,15 @@
 /*
  * Attention of steps in which each sequence has one token, as one launch. A block computes one page
  * of a token for the query heads that share keys: it norms and rotates the queries, and in the
- * token's own page also the key, which it stores with the value. The last block of a token to end
- * merges the pages. Sums have the order of attention.cu and row_math.h.
+ * token's own page also the key, which it stores with the value. The blocks of up to 8 pages are a
+ * cluster and merge them together; otherwise the last block of a token to end does so. Sums have the
+ * order of attention.cu and row_math.h.
  *
  * A page is copied to shared memory before the kernel waits for the one before: all of its
  * positions but the token's own were written by earlier steps.
  */
 #include "backend/cuda/decode_rows.h"
+#include "backend/cuda/hopper.h"
 #include "backend/cuda/page_sums.h"
 
 static_assert((int)ATTENTION_THREADS == (int)ROW_THREADS,
@@ -16,7 +18,10 @@ static_assert((int)ATTENTION_THREADS == (int)ROW_THREADS,
 static_assert((int)HEADS == (int)DECODE_HEADS && (int)MOST_PAGES <= (int)WARP,
               "a lane for each page");
 
-enum { MOST_SHARED_BYTES = 160 << 10 }; /* of keys and values */
+enum {
+    MOST_SHARED_BYTES = 160 << 10, /* of keys and values */
+    MOST_BLOCKS = 8,               /* of a cluster */
+};
 
 /* ---- copying a page ------------------------------------------------------------------- */
 
@@ -90,15 +95,60 @@ struct page_factors {
 };
 static constexpr float SKIPPED = -1; /* a factor `added`: nothing of the page counts */
 
+/* The results of the pages of the block's queries in the device's memory. */
+struct stored_results {
+    const vug_cuda_attention_job &job;
+    const attention_query &q;
+
+    __device__ __forceinline__ float out(int page, int h, int e) const
+    {
+        return __ldcg(partial_at(job, page, q.token, q.head + h) + e);
+    }
+    __device__ __forceinline__ float most(int page, int h) const
+    {
+        return out(page, h, (int)job.cache.width);
+    }
+    __device__ __forceinline__ float sum(int page, int h) const
+    {
+        return out(page, h, (int)job.cache.width + 1);
+    }
+};
+
+/* The same in shared memory, where block i of the cluster has page i; its columns are in place of its
+ * queries. */
+struct cluster_results {
+    const attention_shared &shared;
+
+    static __device__ __forceinline__ float load(const float &x, int page)
+    {
+#if __CUDA_ARCH__ >= 900
+        return load_one_of_block(shared_address(&x), page);
+#else
+        return x; /* clusters have one block */
+#endif
+    }
+    __device__ __forceinline__ float out(int page, int h, int e) const
+    {
+        return load(shared.q[h][e], page);
+    }
+    __device__ __forceinline__ float most(int page, int h) const
+    {
+        return load(shared.most[h], page);
+    }
+    __device__ __forceinline__ float sum(int page, int h) const
+    {
+        return load(shared.sum[h], page);
+    }
+};
+
 /* A warp for each head, a lane for each page. */
-static __device__ void find_factors(const vug_cuda_attention_job &job, const attention_query &q,
-                                    int pages, page_factors &factors)
+template <typename R>
+static __device__ void find_factors(const R &results, int heads, int pages, page_factors &factors)
 {
     const int h = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    if (h >= q.heads)
+    if (h >= heads)
         return;
-    const float *from = partial_at(job, lane < pages ? lane : 0, q.token, q.head + h);
-    const float most = lane < pages ? __ldcg(from + job.cache.width) : -INFINITY;
+    const float most = lane < pages ? results.most(lane, h) : -INFINITY;
     float so_far = most;
     for (int d = 1; d < WARP; d *= 2) {
         const float before = __shfl_up_sync(0xffffffffu, so_far, d);
@@ -109,22 +159,24 @@ static __device__ void find_factors(const vug_cuda_attention_job &job, const att
     const merge_factors by = merge_by(before, most);
     factors.so_far[h][lane] = by.so_far;
     factors.added[h][lane] = most == -INFINITY ? SKIPPED : by.added;
-    factors.sum[h][lane] = lane < pages ? __ldcg(from + job.cache.width + 1) : 0;
+    factors.sum[h][lane] = lane < pages ? results.sum(lane, h) : 0;
 }
 
+/* Merges the pages of a block's queries: columns `first`, first + step, .. of all heads. */
+template <typename R>
 static __device__ void merge_all(const vug_cuda_attention_job &job, const attention_query &q,
-                                 int pages)
+                                 const R &results, int pages, int first, int step)
 {
     __shared__ page_factors factors;
     const int width = (int)job.cache.width;
-    find_factors(job, q, pages, factors);
+    find_factors(results, (int)q.heads, pages, factors);
     __syncthreads();
-    for (int i = threadIdx.x; i < (int)q.heads * width; i += ATTENTION_THREADS) {
+    for (int i = first; i < (int)q.heads * width; i += step) {
         const int h = i / width, e = i % width;
         float sum = 0, value = 0;
 #pragma unroll 8
         for (int page = 0; page < pages; page++) {
-            const float x = __ldcg(partial_at(job, page, q.token, q.head + h) + e);
+            const float x = results.out(page, h, e);
             const float added = factors.added[h][page], so_far = factors.so_far[h][page];
             if (added == SKIPPED)
                 continue;
@@ -135,12 +187,35 @@ static __device__ void merge_all(const vug_cuda_attention_job &job, const attent
     }
 }
 
+/* The blocks of a cluster merge their pages, of which the last ones may not exist. */
+template <int columns>
+static __device__ void merge_in_cluster(const vug_cuda_attention_job &job, const attention_query &q,
+                                        const softmax_sums<columns> &s, int pages,
+                                        attention_shared &shared)
+{
+#if __CUDA_ARCH__ >= 900
+    const int width = (int)job.cache.width;
+    for (int h = 0; h < q.heads; h++) {
+        for (int c = 0; c < columns; c++) {
+            const int e = threadIdx.x + c * ATTENTION_THREADS;
+            if (e < width)
+                shared.q[h][e] = s.out[h][c];
+        }
+    }
+    cluster_sync();
+    const cluster_results results = { shared };
+    merge_all(job, q, results, pages, (int)(blockIdx.z * ATTENTION_THREADS + threadIdx.x),
+              (int)gridDim.z * ATTENTION_THREADS);
+    cluster_sync(); /* a block that ends takes its results with it */
+#endif
+}
+
 /* ---- the kernel ------------------------------------------------------------------------------- */
 
 template <int format, int columns>
 static __global__ void __launch_bounds__(ATTENTION_THREADS)
         decode_attention_kernel(const __grid_constant__ vug_cuda_decode_attention_job job,
-                                int heads)
+                                int heads, bool in_cluster)
 {
     extern __shared__ uint4 page_memory[];
     __shared__ attention_shared shared;
@@ -151,8 +226,14 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS)
     start_next();
     const attention_query q = find_query(attention, heads);
     const page_range range = visible_keys(q, q.first / KEYS + blockIdx.z);
-    if (range.lo >= range.hi)
-        return; /* a page that only other tokens see */
+    const int pages = (int)((q.end + KEYS - 1) / KEYS - q.first / KEYS);
+    softmax_sums<columns> s;
+    if (range.lo >= range.hi) { /* a page that only other tokens see */
+        sums_init(s);
+        if (in_cluster && pages > 1)
+            merge_in_cluster(attention, q, s, pages, shared);
+        return;
+    }
     input_rows<columns> rows;
     rows.n = q.heads;
     rows.has_key = (range.block + 1) * KEYS >= q.end;
@@ -171,17 +252,21 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS)
         store_position<format>(cache, q, q.head % (attention.heads / cache.heads) == 0, key,
                                rows.value, memory);
     __syncthreads();
-    softmax_sums<columns> s;
     sum_page<format, columns>(attention, q, shared_part(cache, memory, false),
                               shared_part(cache, memory, true), range, shared, s);
-    const int pages = (int)((q.end + KEYS - 1) / KEYS - q.first / KEYS);
     if (pages == 1) {
         store_quotients<columns>(attention, q, s);
         return;
     }
+    if (in_cluster) {
+        merge_in_cluster(attention, q, s, pages, shared);
+        return;
+    }
     store_partial<columns>(attention, q, s);
-    if (is_last_page(job, q, pages))
-        merge_all(attention, q, pages);
+    if (is_last_page(job, q, pages)) {
+        const stored_results results = { attention, q };
+        merge_all(attention, q, results, pages, threadIdx.x, ATTENTION_THREADS);
+    }
 }
 
 /* ---- launching --------------------------------------------------------------------------------- */
@@ -209,8 +294,13 @@ static void launch_decode(cudaStream_t stream, const vug_cuda_decode_attention_j
     const int heads = heads_of_block(job);
     const dim3 grid((unsigned)attention->tokens, (unsigned)(attention->heads / heads),
                     (unsigned)attention->pages);
-    launch_early(stream, decode_attention_kernel<format, columns>, grid, ATTENTION_THREADS,
-                 2 * (size_t)attention->cache.part_bytes, job->inputs.early, *job, heads);
+    /* Clusters are there where kernels can be started early. Of many blocks they begin later. */
+    const bool in_cluster = job->inputs.early && grid.z > 1 && grid.z <= MOST_BLOCKS &&
+                            2 * grid.x * grid.y * grid.z <= (unsigned)job->processors;
+    const dim3 cluster(1, 1, in_cluster ? grid.z : 1);
+    launch_clusters(stream, decode_attention_kernel<format, columns>,
+                    { grid, cluster, ATTENTION_THREADS, 2 * (size_t)attention->cache.part_bytes },
+                    job->inputs.early, *job, heads, in_cluster);
 }
 
 template <int format>

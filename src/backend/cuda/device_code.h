@@ -22,27 +22,48 @@ static void launch(cudaStream_t stream, void (*kernel)(P...), dim3 grid, unsigne
     (void)cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-/* The same, with `shared` bytes of memory that the blocks share, for a kernel that waits for the
- * one before (wait_for_previous): if `early`, it is started while that one runs. */
+/* The blocks of a launch, with `shared` bytes of memory that each one's threads share. Clusters of several
+ * blocks are there from compute capability 9.0 on. */
+struct launch_shape {
+    dim3 grid, cluster;
+    unsigned threads;
+    size_t shared;
+};
+
+/* `early`: the kernel is started while the one before runs, for which it waits itself
+ * (wait_for_previous); also from 9.0 on. */
+template <typename... P, typename... A>
+static void launch_clusters(cudaStream_t stream, void (*kernel)(P...), const launch_shape &shape,
+                            bool early, A... arguments)
+{
+    enum { PLAIN_SHARED_BYTES = 24 << 10 }; /* what a kernel may use without asking for more */
+    cudaLaunchAttribute attribute[2] = {};
+    cudaLaunchConfig_t config = {};
+    config.gridDim = shape.grid;
+    config.blockDim = dim3(shape.threads);
+    config.dynamicSmemBytes = shape.shared;
+    config.stream = stream;
+    config.attrs = attribute;
+    if (early) {
+        attribute[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attribute[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (shape.cluster.x * shape.cluster.y * shape.cluster.z > 1) {
+        attribute[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        attribute[config.numAttrs++].val.clusterDim = { shape.cluster.x, shape.cluster.y,
+                                                        shape.cluster.z };
+    }
+    if (shape.shared > PLAIN_SHARED_BYTES)
+        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   (int)shape.shared);
+    (void)cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
 template <typename... P, typename... A>
 static void launch_early(cudaStream_t stream, void (*kernel)(P...), dim3 grid, unsigned threads,
                          size_t shared, bool early, A... arguments)
 {
-    enum { PLAIN_SHARED_BYTES = 24 << 10 }; /* what a kernel may use without asking for more */
-    cudaLaunchAttribute serialization = {};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = dim3(threads);
-    config.dynamicSmemBytes = shared;
-    config.stream = stream;
-    serialization.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    serialization.val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = &serialization;
-    config.numAttrs = early ? 1 : 0;
-    if (shared > PLAIN_SHARED_BYTES)
-        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   (int)shared);
-    (void)cudaLaunchKernelEx(&config, kernel, arguments...);
+    launch_clusters(stream, kernel, { grid, dim3(1), threads, shared }, early, arguments...);
 }
 
 static inline unsigned blocks_for(int64_t n, int64_t per_block)

@@ -62,6 +62,18 @@ static __device__ __forceinline__ float4 load_of_block(uint32_t address, int ran
     return x;
 }
 
+static __device__ __forceinline__ float load_one_of_block(uint32_t address, int rank)
+{
+    float x;
+    asm volatile("{\n.reg .b32 there;\n"
+                 "mapa.shared::cluster.u32 there, %1, %2;\n"
+                 "ld.shared::cluster.f32 %0, [there];\n}\n"
+                 : "=f"(x)
+                 : "r"(address), "r"(rank)
+                 : "memory");
+    return x;
+}
+
 /* Before wgmma or a bulk copy uses what this thread has stored in shared memory. */
 static __device__ __forceinline__ void show_stores(void)
 {

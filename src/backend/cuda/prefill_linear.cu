@@ -478,20 +478,10 @@ static void launch_wgmma(cudaStream_t stream, const vug_cuda_prefill_job *job, i
     const int bytes = ring_of<W, tokens>::bytes;
     const int64_t units = count_units(*job, CLUSTER * BLOCK_ROWS, tokens);
     const int64_t clusters = units < processors / CLUSTER ? units : processors / CLUSTER;
-    cudaLaunchAttribute cluster = {};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = CLUSTER;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)(clusters * CLUSTER));
-    config.blockDim = dim3((CONSUMERS + 1) * GROUP_THREADS);
-    config.dynamicSmemBytes = bytes;
-    config.stream = stream;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-    (void)cudaFuncSetAttribute(wgmma_kernel<W, tokens, passes>,
-                               cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    (void)cudaLaunchKernelEx(&config, wgmma_kernel<W, tokens, passes>, *job);
+    const dim3 grid((unsigned)(clusters * CLUSTER));
+    launch_clusters(stream, wgmma_kernel<W, tokens, passes>,
+                    { grid, dim3(CLUSTER), (CONSUMERS + 1) * GROUP_THREADS, (size_t)bytes }, false,
+                    *job);
 }
 
 /* The time of a tile is about its tokens and a constant; tiles run in waves. */

@@ -327,21 +327,9 @@ static void launch_wide(cudaStream_t stream, const vug_cuda_tile_job *job)
             wide_ring<terms>::bytes + RING_ALIGN + (pairs ? (int)sizeof(exchanged_sums) : 0);
     const int clusters = (count_units(*job, pairs) + CLUSTER - 1) / CLUSTER;
     const int most = job->processors / CLUSTER;
-    cudaLaunchAttribute attribute[2] = {};
-    cudaLaunchConfig_t config = {};
-    attribute[0].id = cudaLaunchAttributeClusterDimension;
-    attribute[0].val.clusterDim = { CLUSTER, 1, 1 };
-    attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute[1].val.programmaticStreamSerializationAllowed = 1;
-    config.gridDim = dim3((unsigned)((clusters < most ? clusters : most) * CLUSTER));
-    config.blockDim = dim3(THREADS);
-    config.dynamicSmemBytes = (size_t)bytes;
-    config.stream = stream;
-    config.attrs = attribute;
-    config.numAttrs = 2;
-    (void)cudaFuncSetAttribute(wide_kernel<terms, pairs>,
-                               cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    (void)cudaLaunchKernelEx(&config, wide_kernel<terms, pairs>, *job);
+    const dim3 grid((unsigned)((clusters < most ? clusters : most) * CLUSTER));
+    launch_clusters(stream, wide_kernel<terms, pairs>,
+                    { grid, dim3(CLUSTER), THREADS, (size_t)bytes }, true, *job);
 }
 
 bool vug_cuda_takes_wide_linear(const vug_cuda_tile_job *job)
