@@ -2,6 +2,9 @@
  * Copies the inputs of a step from the host's memory to the device's. A kernel does so, and not the copy
  * engine: it takes fewer microseconds between two steps, a graph has it in its beginning, and it puts in
  * place the tokens that the step before decided.
+ *
+ * Kernels that are started early read inputs before they wait for others: this one lets none begin before
+ * all is copied.
  */
 #include "backend/cuda/device_code.h"
 #include "backend/cuda/step_kernels.h"
@@ -16,7 +19,6 @@ static __global__ void __launch_bounds__(THREADS)
 {
     const int64_t first = (int64_t)blockIdx.x * THREADS * OF_THREAD + threadIdx.x;
     uint32_t word[OF_THREAD];
-    start_next();
 #pragma unroll
     for (int i = 0; i < OF_THREAD; i++) {
         const int64_t at = first + i * THREADS;
@@ -29,6 +31,7 @@ static __global__ void __launch_bounds__(THREADS)
         if (at < job.words)
             job.to[at] = is_decided ? (uint32_t)job.best[~word[i]] : word[i];
     }
+    __threadfence();
 }
 
 void vug_cuda_copy_inputs(cudaStream_t stream, const vug_cuda_inputs_job *job)

@@ -59,6 +59,7 @@ static void launch_clusters(cudaStream_t stream, void (*kernel)(P...), const lau
     (void)cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
+/* The same without clusters. */
 template <typename... P, typename... A>
 static void launch_early(cudaStream_t stream, void (*kernel)(P...), dim3 grid, unsigned threads,
                          size_t shared, bool early, A... arguments)

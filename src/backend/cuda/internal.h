@@ -257,9 +257,9 @@ typedef struct {
     vug_cuda_wanted_job lists; /* rows 0: the step lists no logits */
 } vug_cuda_step;
 
-/* Fills the inputs of the step that is started next, all but `lists`, and brings to the device what `copy`
- * does not. `step->tokens` counts those of padding, too, for which `step->in` has no data: its data and
- * what it follows are of the first `given` tokens. */
+/* Fills `inputs` and `copy` of the step that is started next, and brings to the device what `copy` does not.
+ * step->tokens counts those of padding, too, for which step->in has no data: its data, and what it
+ * follows, are those of the first `given` tokens. */
 VUG_MUST_CHECK vug_status vug_cuda_fill_inputs(vug_cuda_workspace *ws, int64_t given,
                                                vug_cuda_step *step, vug_err *err);
 

@@ -322,7 +322,7 @@ static vug_cuda_step_inputs place_inputs(const vug_cuda_workspace *ws, const vug
     return inputs;
 }
 
-/* Copies masks and changes, of whose size graphs do not depend. */
+/* Copies masks and changes, on whose size no graph depends. */
 static vug_status upload_rest(const vug_cuda_workspace *ws, const input_layout *l,
                               const uint8_t *host, vug_err *err)
 {

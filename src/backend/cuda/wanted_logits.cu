@@ -108,6 +108,7 @@ static __device__ bool is_last_block(uint32_t *done)
     return is_last;
 }
 
+/* The greatest key of all threads, the same in each. */
 static __device__ uint32_t greatest_of_block(uint32_t key)
 {
     __shared__ uint32_t of_warp[WARPS];
