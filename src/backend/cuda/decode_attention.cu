@@ -121,11 +121,7 @@ struct cluster_results {
 
     static __device__ __forceinline__ float load(const float &x, int page)
     {
-#if __CUDA_ARCH__ >= 900
         return load_one_of_block(shared_address(&x), page);
-#else
-        return x; /* clusters have one block */
-#endif
     }
     __device__ __forceinline__ float out(int page, int h, int e) const
     {
@@ -207,6 +203,8 @@ static __device__ void merge_in_cluster(const vug_cuda_attention_job &job, const
     merge_all(job, q, results, pages, (int)(blockIdx.z * ATTENTION_THREADS + threadIdx.x),
               (int)gridDim.z * ATTENTION_THREADS);
     cluster_sync(); /* a block that ends takes its results with it */
+#else
+    __trap(); /* the launch asks for the capability */
 #endif
 }
 
