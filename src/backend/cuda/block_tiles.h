@@ -78,6 +78,7 @@ struct load_again {
 struct plain_unit {
     static constexpr int bytes = 4 * VUG_CUDA_TILE_BYTES;
     static constexpr bool is_scaled = false;  /* whether the operands are codes */
+    static constexpr bool is_integer = false; /* whether products are of integers */
     static constexpr bool needs_sums = false; /* whether these have offsets */
     uint4 tile[4];
 
@@ -97,7 +98,7 @@ struct plain_unit {
 template <int dtype> struct code_unit {
     using format = code_format<dtype>;
     static constexpr int bytes = format::unit_bytes;
-    static constexpr bool is_scaled = true, needs_sums = format::has_offset;
+    static constexpr bool is_scaled = true, is_integer = false, needs_sums = format::has_offset;
     static constexpr int block_tiles = format::block_tiles;
     uint32_t low[4 * (format::bits == 8 ? 2 : 1)], high[format::bits == 6 ? 2 : 1];
     uint32_t scale[2 * format::scale_words];
@@ -145,31 +146,24 @@ template <int dtype> struct code_unit {
     }
 };
 
-/* The same with fewer instructions: as BF16 the bits of a number n < 256 are n * 2^-133, and a fused
- * multiply-add brings a code from there to 2^-6 times its value, or 2^-2 times if it comes from the
- * high half of a byte: those of 4 bits in rows 8 to 15. Sums and offsets are powers of two smaller,
- * which changes no bit of sums that are not below 2^-120; `restore` multiplies these at the end. */
+/* The same with fewer instructions for integers of 8 bits: as BF16 the bits of a number n < 256 are n *
+ * 2^-133, and a fused multiply-add brings a code from there to 2^-6 times its value. Sums and
+ * offsets are smaller by 64, which changes no bit of sums that are not below 2^-120; `restore`
+ * multiplies these at the end. */
 template <int dtype> struct small_code_unit : code_unit<dtype> {
     using format = code_format<dtype>;
-    /* Codes of 6 bits lie in two words; those of E4M3 and MXFP4 are no integers. */
-    static constexpr bool as_before =
-            format::bits == 6 || dtype == VUG_DTYPE_E4M3 || dtype == VUG_DTYPE_MXFP4;
-    static constexpr float first_row = as_before ? 1 : 64,
-                           second_row = !as_before && format::bits == 4 ? 4 : first_row;
+    static constexpr bool as_before = format::bits != 8 || dtype == VUG_DTYPE_E4M3;
+    static constexpr float times = as_before ? 1 : 64;
 
     __device__ __forceinline__ uint32_t small_pair(int s, int r) const
     {
         enum { TIMES = 0x7f007f00 }; /* twice 2^127 in BF16 */
         if constexpr (as_before)
             return this->pair(s, r);
-        uint32_t bits, less; /* the zero of the codes */
-        if constexpr (format::bits == 8) {
-            bits = __byte_perm(this->low[2 * s + r / 2] ^ 0x80808080, 0, r % 2 ? 0x4341 : 0x4240);
-            less = format::zero == 0 ? 0xc000c000 /* -128 * 2^-6 */ : 0x80008000;
-        } else {
-            bits = this->low[s] >> r / 2 * 8 & (r % 2 ? 0x00f000f0 : 0x000f000f);
-            less = format::zero == 0 ? 0x80008000 : r % 2 ? 0xc000c000 : 0xbe00be00;
-        }
+        const uint32_t bits =
+                __byte_perm(this->low[2 * s + r / 2] ^ 0x80808080, 0, r % 2 ? 0x4341 : 0x4240);
+        /* the zero of the codes; -128 * 2^-6 */
+        const uint32_t less = format::zero == 0 ? 0xc000c000 : 0x80008000;
         return bits_of(__hfma2(pair_of(bits), pair_of(TIMES), pair_of(less)));
     }
 
@@ -181,16 +175,14 @@ template <int dtype> struct small_code_unit : code_unit<dtype> {
     __device__ __forceinline__ block_scale scale_of_row(int s, bool second) const
     {
         block_scale by = code_unit<dtype>::scale_of_row(s, second);
-        by.offset *= 1 / (second ? second_row : first_row);
+        by.offset *= 1 / times;
         return by;
     }
 
     static __device__ __forceinline__ void restore(float (&sum)[4])
     {
-        sum[0] *= first_row;
-        sum[1] *= first_row;
-        sum[2] *= second_row;
-        sum[3] *= second_row;
+        for (int i = 0; i < 4; i++)
+            sum[i] *= times;
     }
 };
 

@@ -84,11 +84,12 @@ typedef struct {
     int per_row;
 } vug_cuda_rows;
 
-/* The terms of rows, as mma.m16n8k16 takes its second operand: rows of terms, of which row r of x
- * has `terms` neighbouring ones or, if `apart`, 8 rows of x have 8 rows for each term; for each 8 of
- * them, and each 16 columns of those, 8 bytes for each lane. Missing rows and columns are zero. */
+/* The terms of rows for weights of `format`, as mma.m16n8k16 takes its second operand: rows of terms,
+ * of which row r of x has `terms` neighbouring ones or, if weights are in codes, 8 rows of x have 8
+ * rows for each term; for each 8 of them, and each 16 columns of those, 8 bytes for each lane.
+ * Missing rows and columns are zero. */
 uint64_t vug_cuda_packed_bytes(int64_t rows, int64_t columns, int terms);
-void vug_cuda_pack_rows(cudaStream_t stream, const vug_cuda_rows *x, int terms, bool apart,
+void vug_cuda_pack_rows(cudaStream_t stream, const vug_cuda_rows *x, int terms, vug_dtype format,
                         uint8_t *packed);
 
 /* The sums of rows over 32 columns (weight_tiles.h): [columns / 32,rows], where rows are

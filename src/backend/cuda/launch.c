@@ -212,6 +212,7 @@ static vug_cuda_blocks_job rows_in_blocks(const vug_cuda_step *s, const vug_cuda
         .rows = few->rows,
         .columns = few->columns,
         .terms = few->terms,
+        .integers = few->terms > 1 && vug_cuda_takes_integers(few->format),
         .blocks = s->ws->scratch,
         .early = few->early,
     };
@@ -281,7 +282,7 @@ static void launch_few_rows(const vug_cuda_step *s, const vug_cuda_rows *x, vug_
     job->rows = x->rows;
     job->columns = x->columns;
     job->packed = memory;
-    vug_cuda_pack_rows(stream_of(s), x, job->terms, job->format != VUG_DTYPE_BF16, memory);
+    vug_cuda_pack_rows(stream_of(s), x, job->terms, job->format, memory);
     if (job->terms > 1 && vug_cuda_needs_sums(job->format)) {
         float *sums = (float *)(void *)sums_at;
         vug_cuda_sum_rows(stream_of(s), x, sums);

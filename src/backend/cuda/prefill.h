@@ -24,6 +24,7 @@ typedef struct {
     vug_cuda_row row;    /* with a norm: the first row in place of x and up; others follow it */
     int64_t rows, columns;
     int terms;
+    bool integers; /* with two terms: x is rounded to integers first (row_integers.h) */
     uint8_t *blocks;
     float *x_sums; /* also the sums of x over 32 columns (weight_tiles.h): [columns / 32,rows], where
                       rows are padded as those of blocks; NULL: not stored */

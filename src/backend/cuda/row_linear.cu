@@ -6,206 +6,17 @@
  * the kernel before, weights of norms and the first weights of each warp, is loaded before it has
  * ended; then every block norms the row for itself.
  */
-#include "backend/cuda/hopper.h"
-#include "backend/cuda/tile_math.h"
+#include <type_traits>
 
-static_assert((int)SLICE_THREADS == (int)ROW_THREADS,
-              "norms are computed by all threads of a block");
+#include "backend/cuda/hopper.h"
+#include "backend/cuda/row_terms.h"
 
 enum {
-    QUAD = 4,
-    MAX_ROW = 24576,        /* columns that fit into shared memory */
-    MAX_NORMED_ROW = 10240, /* with the operands of norms and sums */
-    UNIT_WORDS = 64,        /* of the terms of 64 columns */
-    UNIT_SUMS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
     RING_BLOCKS = 2,        /* with rings, of a multiprocessor */
     MAX_STAGES = 3,         /* of a ring */
     MAX_CHUNK = 5,          /* units of a stage */
     BLOCK_BYTES = 6 * 1024, /* of shared memory that a block takes besides what it asks for */
 };
-
-/* ---- the row ---------------------------------------------------------------------------- */
-
-/* The sum of a block of x, of which eight neighbouring lanes have four elements each, is stored by
- * the first. */
-static __device__ __forceinline__ void store_sum(float *to, int i, const float4 &x)
-{
-    const int lane = threadIdx.x % WARP;
-    const uint32_t eight = 0xffu << lane / 8 * 8;
-    float sum = (x.x + x.y) + (x.z + x.w);
-#pragma unroll
-    for (int d = 1; d < 8; d *= 2)
-        sum += __shfl_xor_sync(eight, sum, d);
-    if (lane % 8 == 0)
-        to[i / VUG_CUDA_SUM_COLUMNS] = sum;
-}
-
-/* The second operands of a row: of each unit of 64 columns, first those of its first two tiles,
- * then those of the others. Words 4 t .. 4 t + 3 of such a half are what lane t takes, two words
- * for each tile; of BF16 lanes 0 to 3 take the first terms, 4 to 7 the second, of codes lanes 0 to 3
- * take one after the other. What other lanes take does not matter: they have columns of the product
- * that nobody reads. Stores the terms of elements i
- * .. i + 3; i is a multiple of 4. */
-static __device__ __forceinline__ void store_terms(uint32_t *to, int i, const float4 &x, int terms)
-{
-    const int tile = i / TILE % UNIT, lane = i % 8 / 2;
-    uint32_t *at = to + i / VUG_CUDA_TILE_PAD * UNIT_WORDS + tile / 2 * 32 + lane * 4 +
-                   tile % 2 * 2 + i % TILE / 8;
-    const uint32_t a = bf16_pair(x.x, x.y), b = bf16_pair(x.z, x.w);
-    at[0] = a;
-    at[4] = b;
-    if (terms == 1)
-        return;
-    at[16] = bf16_pair(x.x - __uint_as_float(a << 16), x.y - __uint_as_float(a & 0xffff0000u));
-    at[20] = bf16_pair(x.z - __uint_as_float(b << 16), x.w - __uint_as_float(b & 0xffff0000u));
-}
-
-/* A row, and what one with a norm is computed from, in shared memory. */
-struct row_parts {
-    uint32_t *terms;
-    float *sums;                      /* of blocks; NULL: not needed */
-    float *x, *add, *add_norm, *norm; /* where the job has them */
-};
-
-static __host__ __device__ __forceinline__ int row_stride(int n)
-{
-    return (n + QUAD - 1) / QUAD * QUAD;
-}
-
-/* Floats that sums of blocks take, a multiple of 4. */
-static __host__ __device__ __forceinline__ int sums_stride(int n)
-{
-    return row_stride((int)vug_cuda_padded(n) / VUG_CUDA_SUM_COLUMNS);
-}
-
-static size_t row_bytes(const vug_cuda_row &r, int64_t n, bool sums)
-{
-    const int parts = r.norm ? 2 + (r.add != NULL) + (r.add_norm != NULL) : 0;
-    return (size_t)(vug_cuda_padded(n) + (sums ? sums_stride((int)n) : 0) +
-                    parts * row_stride((int)n)) *
-           sizeof(float);
-}
-
-static __device__ __forceinline__ row_parts place_row(int n, bool sums, void *memory)
-{
-    row_parts parts;
-    parts.terms = (uint32_t *)memory;
-    parts.x = (float *)(parts.terms + vug_cuda_padded(n));
-    parts.sums = sums ? parts.x : NULL;
-    if (sums)
-        parts.x += sums_stride(n);
-    parts.norm = parts.x + row_stride(n);
-    parts.add = parts.norm + row_stride(n);
-    parts.add_norm = parts.add + row_stride(n);
-    return parts;
-}
-
-static __device__ __forceinline__ void copy_async(float *to, const float *from, int n)
-{
-    const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
-    if (n % QUAD == 0) {
-#pragma unroll 1
-        for (int i = threadIdx.x; i < n / QUAD; i += ROW_THREADS)
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + 16 * i),
-                         "l"(from + QUAD * i)
-                         : "memory");
-        return;
-    }
-#pragma unroll 1
-    for (int i = threadIdx.x; i < n; i += ROW_THREADS)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + 4 * i), "l"(from + i)
-                     : "memory");
-}
-
-/* Begins to copy the weights of norms. */
-static __device__ __forceinline__ void copy_norms(const vug_cuda_row &r, int n,
-                                                  const row_parts &parts)
-{
-    if (r.norm)
-        copy_async(parts.norm, r.norm, n);
-    if (r.add_norm)
-        copy_async(parts.add_norm, r.add_norm, n);
-}
-
-/* Elements 4 i .. 4 i + 3 of a row; zeros past its end. */
-static __device__ __forceinline__ float4 row_quad(const float *x, int n, int i)
-{
-    if (QUAD * i >= n)
-        return make_float4(0, 0, 0, 0);
-    if (n % QUAD == 0)
-        return ((const float4 *)x)[i];
-    return make_float4(x[QUAD * i], QUAD * i + 1 < n ? x[QUAD * i + 1] : 0,
-                       QUAD * i + 2 < n ? x[QUAD * i + 2] : 0,
-                       QUAD * i + 3 < n ? x[QUAD * i + 3] : 0);
-}
-
-/* Adds a row, normed before if so asked, to another, in place of it; returns the thread's squares,
- * of which row_squares has the order. */
-static __device__ __forceinline__ float add_row(const vug_cuda_row &r, int n,
-                                                const row_parts &parts)
-{
-    const float by = r.add_norm ? norm_factor(row_squares(parts.x, n), n, r.add_eps) : 0;
-    float squares = 0;
-#pragma unroll 2
-    for (int i = threadIdx.x; i < n; i += ROW_THREADS) {
-        const float x = parts.x[i];
-        const float y = parts.add[i] + (r.add_norm ? x * by * (parts.add_norm[i] + r.add_bias) : x);
-        parts.x[i] = y;
-        if (blockIdx.x == 0)
-            r.sum[i] = y;
-        squares = fmaf(y, y, squares);
-    }
-    return squares;
-}
-
-/* Computes the terms of a row with a norm; all threads of the block take part. */
-static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, const row_parts &parts)
-{
-    const int quads = (int)vug_cuda_padded(n) / QUAD;
-    copy_async(parts.x, r.x, n);
-    if (r.add)
-        copy_async(parts.add, r.add, n);
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    __syncthreads();
-    const float squares = r.add ? block_sum<1>(add_row(r, n, parts)) : row_squares(parts.x, n);
-    const float by = norm_factor(squares, n, r.eps);
-#pragma unroll 1
-    for (int i = threadIdx.x; i < quads; i += ROW_THREADS) {
-        const float4 x = row_quad(parts.x, n, i), w = row_quad(parts.norm, n, i);
-        const float4 y = make_float4(x.x * by * (w.x + r.bias), x.y * by * (w.y + r.bias),
-                                     x.z * by * (w.z + r.bias), x.w * by * (w.w + r.bias));
-        store_terms(parts.terms, QUAD * i, y, terms);
-        if (parts.sums)
-            store_sum(parts.sums, QUAD * i, y);
-    }
-    __syncthreads();
-}
-
-/* Computes the terms of columns begin .. end - 1 of a row that is x as it is. A warp does so for
- * its own slice, and no other reads them. */
-static __device__ __forceinline__ void compute_slice(const float *x, int n, int terms,
-                                                     const row_parts &parts, int begin, int end)
-{
-    enum { WAITING = 4 }; /* loads that wait together */
-    const int lane = threadIdx.x % WARP;
-    for (int i = begin / QUAD + lane; i < end / QUAD; i += WAITING * WARP) {
-        float4 v[WAITING];
-#pragma unroll
-        for (int j = 0; j < WAITING; j++) {
-            if (i + j * WARP < end / QUAD)
-                v[j] = row_quad(x, n, i + j * WARP);
-        }
-#pragma unroll
-        for (int j = 0; j < WAITING; j++) {
-            if (i + j * WARP >= end / QUAD)
-                continue;
-            store_terms(parts.terms, QUAD * (i + j * WARP), v[j], terms);
-            if (parts.sums)
-                store_sum(parts.sums, QUAD * (i + j * WARP), v[j]);
-        }
-    }
-    __syncwarp();
-}
 
 /* ---- tiles ------------------------------------------------------------------------------- */
 
@@ -250,70 +61,105 @@ static __device__ __forceinline__ uint4 load_terms(uint32_t at)
     return v;
 }
 
-/* The terms of two tiles of x that a lane takes: the first terms, and the second if W is codes. */
-struct row_terms {
-    uint4 high, low;
-};
-
-template <typename W> static __device__ __forceinline__ row_terms load_row_terms(uint32_t at)
+static __device__ __forceinline__ uint2 load_words(uint32_t at)
 {
-    enum { TERM_BYTES = 64 };
-    row_terms x;
-    x.high = load_terms(at);
-    if constexpr (W::is_scaled)
-        x.low = load_terms(at + TERM_BYTES);
-    return x;
+    uint2 v;
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(at));
+    return v;
 }
 
-/* Adds the products of two tiles, from tile `s` of a unit on. x_sums: of the terms, if needed. */
+/* What a lane takes of two tiles of x: the first terms, and the second if W is codes. */
+struct bf16_half {
+    uint4 high, low;
+    const float *sums; /* of blocks */
+};
+
+/* Or a block of integers. */
+struct integer_half {
+    uint2 words;
+    float step, sum;
+};
+
+/* Of half `half` of a unit; x: the address of the lane's terms. */
+template <typename W>
+static __device__ __forceinline__ auto load_half(uint32_t x, const float *numbers, int half)
+{
+    enum { TERM_BYTES = 64 };
+    if constexpr (W::is_integer) {
+        return integer_half{ load_words(x + half * (int)sizeof(uint2)), numbers[half],
+                             W::needs_sums ? numbers[UNIT_BLOCKS + half] : 0 };
+    } else {
+        bf16_half of;
+        of.high = load_terms(x + half * unit_words<W> * 2);
+        if constexpr (W::is_scaled)
+            of.low = load_terms(x + half * unit_words<W> * 2 + TERM_BYTES);
+        of.sums = numbers + half;
+        return of;
+    }
+}
+
+/* Adds the products of two tiles, from tile `s` of a unit on. */
 template <typename W>
 static __device__ __forceinline__ void multiply_half(float (&sum)[4], const W &w, int s,
-                                                     const row_terms &x, const float *x_sums)
+                                                     const bf16_half &x)
 {
     const uint4 first = w.operand(s), second = w.operand(s + 1);
     if constexpr (W::is_scaled) {
-        constexpr int blocks = 2 / W::block_tiles;
-        float codes[2][4] = {};
-        multiply_add(codes[0], first, make_uint2(x.high.x, x.high.y));
-        multiply_add(codes[0], first, make_uint2(x.low.x, x.low.y));
-        multiply_add(codes[blocks - 1], second, make_uint2(x.high.z, x.high.w));
-        multiply_add(codes[blocks - 1], second, make_uint2(x.low.z, x.low.w));
-#pragma unroll
-        for (int i = 0; i < blocks; i++) {
-            add_block(sum, codes[i], w, s + i * W::block_tiles);
-            if constexpr (W::needs_sums)
-                add_offsets(sum, w, s + i * W::block_tiles, make_float2(x_sums[i], x_sums[i]));
-        }
+        float codes[4] = {};
+        multiply_add(codes, first, make_uint2(x.high.x, x.high.y));
+        multiply_add(codes, first, make_uint2(x.low.x, x.low.y));
+        multiply_add(codes, second, make_uint2(x.high.z, x.high.w));
+        multiply_add(codes, second, make_uint2(x.low.z, x.low.w));
+        add_block(sum, codes, w, s);
+        if constexpr (W::needs_sums)
+            add_offsets(sum, w, s, make_float2(*x.sums, *x.sums));
     } else {
         multiply_add(sum, first, make_uint2(x.high.x, x.high.y));
         multiply_add(sum, second, make_uint2(x.high.z, x.high.w));
     }
 }
 
-/* Adds the products of the 64 columns of a unit of each of `parts` tiles. x: the address of a lane's
- * terms; x_sums: of their sums, if needed. */
+template <typename W>
+static __device__ __forceinline__ void multiply_half(float (&sum)[4], const W &w, int s,
+                                                     const integer_half &x)
+{
+    const float step = x.step, second_step = step * (W::second_step / W::first_step);
+#pragma unroll
+    for (int i = 0; i < 2; i += W::block_tiles) {
+        const int2 codes = w.multiply(s + i, i ? x.words.y : x.words.x, x.words.y);
+        const block_scale first = w.scale_of_row(s + i, false),
+                          second = w.scale_of_row(s + i, true);
+        sum[0] = fmaf((float)codes.x * step, first.scale, sum[0]);
+        sum[2] = fmaf((float)codes.y * second_step, second.scale, sum[2]);
+        if constexpr (W::needs_sums) {
+            sum[0] = fmaf(first.offset, x.sum, sum[0]);
+            sum[2] = fmaf(second.offset, x.sum, sum[2]);
+        }
+    }
+}
+
+/* Adds the products of the 64 columns of a unit of each of `parts` tiles. */
 template <typename W, int parts>
 static __device__ __forceinline__ void multiply_units(float (&sum)[parts][4], const W (&w)[parts],
-                                                      uint32_t x, const float *x_sums)
+                                                      uint32_t x, const float *numbers)
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        const row_terms terms = load_row_terms<W>(x + half * UNIT_WORDS * 2);
+        const auto of = load_half<W>(x, numbers, half);
 #pragma unroll
         for (int i = 0; i < parts; i++)
-            multiply_half(sum[i], w[i], 2 * half, terms, x_sums + half);
+            multiply_half(sum[i], w[i], 2 * half, of);
     }
 }
 
 /* The same of one tile. */
 template <typename W>
 static __device__ __forceinline__ void multiply_unit(float (&sum)[4], const W &w, uint32_t x,
-                                                     const float *x_sums)
+                                                     const float *numbers)
 {
 #pragma unroll
     for (int half = 0; half < 2; half++)
-        multiply_half(sum, w, 2 * half, load_row_terms<W>(x + half * UNIT_WORDS * 2),
-                      x_sums + half);
+        multiply_half(sum, w, 2 * half, load_half<W>(x, numbers, half));
 }
 
 /* The sums of the slices of a tile: for BF16, one sum for each term of x; for codes, one sum for both
@@ -376,13 +222,12 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     extern __shared__ uint4 row_memory[];
     __shared__ row_slice_sums sums[2][parts]; /* of this turn and of the one before */
     const int columns = (int)job.columns, row_units = (int)vug_cuda_padded(columns) / TILE / UNIT;
-    const int slice = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const int slice = threadIdx.x / WARP;
     const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
     const int tiles = tiles_of_job(job), row_bytes = row_units * W::bytes;
     row_tile at = find_tile<pairs>(job, 0, blockIdx.x, tiles, row_bytes);
-    const row_parts row = place_row(columns, W::needs_sums, row_memory);
-    const uint32_t x = (uint32_t)__cvta_generic_to_shared(row_memory) + first * UNIT_WORDS * 4 +
-                       lane % (W::is_scaled ? 4 : 8) * 16;
+    const row_parts row = place_row<W>(columns, row_memory);
+    const uint32_t x = shared_address(row_memory) + first * unit_words<W> * 4 + lane_terms<W>();
     W w[units];
     start_next();
     copy_norms(job.row, columns, row);
@@ -394,10 +239,10 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     }
     wait_for_previous();
     if (job.row.norm)
-        compute_row(job.row, columns, job.terms, row);
+        compute_row<W>(job.row, columns, job.terms, row);
     else
-        compute_slice(job.row.x, columns, job.terms, row, first * VUG_CUDA_TILE_PAD,
-                      (first + n) * VUG_CUDA_TILE_PAD);
+        compute_slice<W>(job.row.x, columns, job.terms, row, first * VUG_CUDA_TILE_PAD,
+                         (first + n) * VUG_CUDA_TILE_PAD);
 #pragma unroll 1
     for (int tile = blockIdx.x, turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
         row_tile of = at;
@@ -419,8 +264,8 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
 #pragma unroll
                 for (int j = 0; j < units; j++) {
                     if (j < left)
-                        multiply_unit(sum, w[j], x + (u + j) * UNIT_WORDS * 4,
-                                      row.sums + (first + u + j) * UNIT_SUMS);
+                        multiply_unit(sum, w[j], x + (u + j) * unit_words<W> * 4,
+                                      row.numbers + (first + u + j) * unit_numbers<W>);
                     if (j < loads)
                         w[j].load(load + j * W::bytes);
                 }
@@ -445,11 +290,7 @@ struct load_shared {
     }
     static __device__ __forceinline__ uint2 words2(const void *p)
     {
-        uint2 v;
-        asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
-                     : "=r"(v.x), "=r"(v.y)
-                     : "r"((uint32_t)(uintptr_t)p));
-        return v;
+        return load_words((uint32_t)(uintptr_t)p);
     }
 };
 
@@ -513,7 +354,7 @@ template <typename W, bool pairs> struct slice_stream {
 template <typename W, int parts>
 static __device__ __forceinline__ void multiply_chunk(float (&sum)[parts][4], uint32_t from,
                                                       int part_bytes, int units, uint32_t x,
-                                                      const float *x_sums)
+                                                      const float *numbers)
 {
     /* The next loads of codes of 4 bits pass products; those of wider codes would take their registers. */
     constexpr int together = W::bytes < 6 * 128 ? 2 : 1;
@@ -523,10 +364,10 @@ static __device__ __forceinline__ void multiply_chunk(float (&sum)[parts][4], ui
 #pragma unroll
         for (int i = 0; i < parts; i++)
             w[i].template load<load_shared>((const uint8_t *)(uintptr_t)(from + i * part_bytes));
-        multiply_units(sum, w, x, x_sums);
+        multiply_units(sum, w, x, numbers);
         from += W::bytes;
-        x += UNIT_WORDS * 4;
-        x_sums += UNIT_SUMS;
+        x += unit_words<W> * 4;
+        numbers += unit_numbers<W>;
     }
 }
 
@@ -537,7 +378,8 @@ static __device__ __forceinline__ void store_slices(row_slice_sums (&to)[parts],
 {
 #pragma unroll
     for (int i = 0; i < parts; i++) {
-        W::restore(sum[i]);
+        if constexpr (!W::is_integer)
+            W::restore(sum[i]);
         store_slice<W::is_scaled>(to[i], sum[i]);
     }
 }
@@ -555,15 +397,14 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
     __shared__ row_slice_sums sums[2][parts]; /* of this turn and of the one before */
     __shared__ uint64_t barriers[SLICES][MAX_STAGES];
     const int columns = (int)job.columns, row_units = (int)vug_cuda_padded(columns) / TILE / UNIT;
-    const int slice = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const int slice = threadIdx.x / WARP;
     const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
     const int tiles = tiles_of_job(job);
     const int stage_bytes = parts * shape.chunk * W::bytes,
               later_bytes = (shape.stages - 1) * stage_bytes;
     uint4 *const row_at = row_memory + SLICES * stage_bytes / 16;
-    const row_parts row = place_row(columns, W::needs_sums, row_at);
-    const uint32_t x =
-            shared_address(row_at) + first * UNIT_WORDS * 4 + lane % (W::is_scaled ? 4 : 8) * 16;
+    const row_parts row = place_row<W>(columns, row_at);
+    const uint32_t x = shared_address(row_at) + first * unit_words<W> * 4 + lane_terms<W>();
     /* The stages after the first lie where what a norm needs was. */
     const uint32_t ring = shared_address(row_memory) + slice * stage_bytes,
                    later = shared_address(row.x) + slice * later_bytes, end = later + later_bytes;
@@ -585,26 +426,26 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
     copy_norms(job.row, columns, row);
     wait_for_previous();
     if (job.row.norm) {
-        compute_row(job.row, columns, job.terms, row);
+        compute_row<W>(job.row, columns, job.terms, row);
         show_stores();
         copy_later();
     } else {
-        compute_slice(job.row.x, columns, job.terms, row, first * VUG_CUDA_TILE_PAD,
-                      (first + n) * VUG_CUDA_TILE_PAD);
+        compute_slice<W>(job.row.x, columns, job.terms, row, first * VUG_CUDA_TILE_PAD,
+                         (first + n) * VUG_CUDA_TILE_PAD);
     }
     uint32_t at = ring, full = barrier, parity = 0;
 #pragma unroll 1
     for (int tile = blockIdx.x, turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
         float sum[parts][4] = {};
         uint32_t x_at = x;
-        const float *x_sums = row.sums + first * UNIT_SUMS;
+        const float *numbers = row.numbers + first * unit_numbers<W>;
 #pragma unroll 1
         for (int left = n; left > 0; left -= shape.chunk) {
             barrier_wait(full, parity);
             const int units = min(left, shape.chunk);
-            multiply_chunk<W>(sum, at, shape.chunk * W::bytes, units, x_at, x_sums);
-            x_at += units * UNIT_WORDS * 4;
-            x_sums += units * UNIT_SUMS;
+            multiply_chunk<W>(sum, at, shape.chunk * W::bytes, units, x_at, numbers);
+            x_at += units * unit_words<W> * 4;
+            numbers += units * unit_numbers<W>;
             __syncwarp();
             stream.copy(job, shape.chunk, at, full);
             at = full == barrier ? later : at + stage_bytes;
@@ -635,7 +476,7 @@ static void launch_row(cudaStream_t stream, const vug_cuda_tile_job *job)
     const int most = job->processors * blocks_of(units * (int)sizeof(W)),
               tiles = tiles_of_job(*job);
     launch_early(stream, row_kernel<W, units, pairs>, dim3((unsigned)(tiles < most ? tiles : most)),
-                 SLICE_THREADS, row_bytes(job->row, job->columns, W::needs_sums), job->early, *job);
+                 SLICE_THREADS, row_bytes<W>(job->row, job->columns), job->early, *job);
 }
 
 template <typename W, int units>
@@ -684,8 +525,8 @@ template <typename W> static size_t ring_bytes(const vug_cuda_tile_job *job, row
     const vug_cuda_row plain = {};
     const size_t stage = (size_t)(SLICES * parts * shape.chunk * W::bytes),
                  later = (size_t)(shape.stages - 1) * stage;
-    const size_t terms = row_bytes(plain, job->columns, W::needs_sums),
-                 normed = row_bytes(job->row, job->columns, W::needs_sums) - terms;
+    const size_t terms = row_bytes<W>(plain, job->columns),
+                 normed = row_bytes<W>(job->row, job->columns) - terms;
     return stage + terms + (later > normed ? later : normed);
 }
 
@@ -728,10 +569,12 @@ static void launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job, row_r
  * has not been found faster. */
 template <int dtype> static void launch_copied(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    using W = small_code_unit<dtype>;
+    constexpr bool integers = vug_cuda_takes_integers((vug_dtype)dtype);
+    using W = std::conditional_t<integers, integer_unit<dtype>, small_code_unit<dtype>>;
+    using registers = std::conditional_t<integers, W, code_unit<dtype>>;
     const row_ring shape = choose_ring<W>(job);
     if (shape.stages == 0)
-        launch_codes<code_unit<dtype>>(stream, job);
+        launch_codes<registers>(stream, job);
     else if (job->activation == VUG_OP_LINEAR)
         launch_ring<W, false>(stream, job, shape);
     else

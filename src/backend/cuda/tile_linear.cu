@@ -6,6 +6,7 @@
  * across tiles, so that memory never waits for sums.
  */
 #include "backend/cuda/activation_blocks.h"
+#include "backend/cuda/row_integers.h"
 #include "backend/cuda/tile_math.h"
 
 enum {
@@ -79,7 +80,32 @@ static __device__ __forceinline__ const float *row_of(const vug_cuda_rows &x, in
     return i < 0 ? NULL : x.x + (x.choice ? i / x.per_row : i) * x.columns;
 }
 
-static __global__ void pack_kernel(vug_cuda_rows x, int terms, bool apart, uint2 *packed)
+/* Elements first, first + 1, first + 8 and first + 9 of a row; zeros past its end. */
+static __device__ __forceinline__ float4 lane_columns(const float *row, int64_t columns,
+                                                      int64_t first)
+{
+    const auto element = [&](int64_t i) { return row && i < columns ? row[i] : 0; };
+    return make_float4(element(first), element(first + 1), element(first + 8), element(first + 9));
+}
+
+static __device__ __forceinline__ uint32_t largest_of(const float4 &x)
+{
+    return max(max(magnitude(x.x), magnitude(x.y)), max(magnitude(x.z), magnitude(x.w)));
+}
+
+/* The step of a row's block of two k16 steps, of which four neighbouring lanes have `x` from column
+ * `first` on. */
+static __device__ __forceinline__ x_step step_of_block(const float *row, int64_t columns,
+                                                       int64_t first, const float4 &x)
+{
+    uint32_t largest = max(largest_of(x), largest_of(lane_columns(row, columns, first ^ TILE)));
+    for (int d = 1; d < 4; d *= 2)
+        largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, d));
+    return step_of(largest);
+}
+
+static __global__ void pack_kernel(vug_cuda_rows x, int terms, bool apart, bool integers,
+                                   uint2 *packed)
 {
     const int64_t columns = x.columns, steps = vug_cuda_padded(columns) / TILE;
     const int64_t i = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
@@ -90,22 +116,25 @@ static __global__ void pack_kernel(vug_cuda_rows x, int terms, bool apart, uint2
     if (step >= steps)
         return;
     const float *row = row_of(x, at / terms);
-    uint32_t pair[2];
-    for (int half = 0; half < 2; half++) {
-        const int64_t column = step * TILE + half * 8 + lane % 4 * 2;
-        const uint32_t low = row && column < columns ? term_of(row[column], term) : 0;
-        const uint32_t high = row && column + 1 < columns ? term_of(row[column + 1], term) : 0;
-        pair[half] = low | high << 16;
+    const int64_t first = step * TILE + lane % 4 * 2;
+    float4 v = lane_columns(row, columns, first);
+    if (integers) {
+        const x_step of = step_of_block(row, columns, first, v);
+        v = make_float4(to_step(v.x, of), to_step(v.y, of), to_step(v.z, of), to_step(v.w, of));
     }
-    packed[(group * steps + step) * WARP + lane] = make_uint2(pair[0], pair[1]);
+    packed[(group * steps + step) * WARP + lane] =
+            make_uint2(term_of(v.x, term) | (uint32_t)term_of(v.y, term) << 16,
+                       term_of(v.z, term) | (uint32_t)term_of(v.w, term) << 16);
 }
 
-void vug_cuda_pack_rows(cudaStream_t stream, const vug_cuda_rows *x, int terms, bool apart,
+void vug_cuda_pack_rows(cudaStream_t stream, const vug_cuda_rows *x, int terms, vug_dtype format,
                         uint8_t *packed)
 {
+    const bool apart = format != VUG_DTYPE_BF16,
+               integers = terms > 1 && vug_cuda_takes_integers(format);
     const dim3 grid(blocks_for(vug_cuda_padded(x->columns) / TILE * WARP, ROW_THREADS),
                     (unsigned)packed_groups(x->rows, terms));
-    launch(stream, pack_kernel, grid, ROW_THREADS, *x, terms, apart, (uint2 *)packed);
+    launch(stream, pack_kernel, grid, ROW_THREADS, *x, terms, apart, integers, (uint2 *)packed);
 }
 
 /* A thread for each block of a row. */

@@ -1,0 +1,45 @@
+#ifndef VUG_BACKEND_CUDA_ROW_INTEGERS_H
+#define VUG_BACKEND_CUDA_ROW_INTEGERS_H
+
+/*
+ * Rows of x as integers, for products with integer codes (weight_tiles.h): 32 columns share a step, a
+ * power of two, and each element is rounded to a multiple of it, ties to even (block floating
+ * point). Of a block whose largest |x| is m, the step is 2^(e - 14), where 2^e is the largest power
+ * of two up to m (1 + 2^-7), or 2^-100 if that is more. So integers have 16 bits, and at most 32514
+ * as magnitude. A block with an element from 2^112 on, or with a NaN, consists of NaNs.
+ */
+
+#include "backend/cuda/device_code.h"
+
+struct x_step {
+    float step, inverse;
+};
+
+/* The bits of |x|, which have the order of magnitudes; a NaN is above all. */
+static __device__ __forceinline__ uint32_t magnitude(float x)
+{
+    return __float_as_uint(x) & 0x7fffffff;
+}
+
+/* Of a block with the largest of its magnitudes. */
+static __device__ __forceinline__ x_step step_of(uint32_t largest)
+{
+    enum { LEAST = 27, MORE = 14, TOP = 127 + 112 - MORE }; /* exponents, as F32 has them */
+    const uint32_t m = __float_as_uint(__uint_as_float(largest) * (1 + 0x1p-7f));
+    const int exponent = max((int)(m >> 23) - MORE, (int)LEAST);
+    const uint32_t bits = exponent >= TOP ? 0x7fc00000 : (uint32_t)exponent << 23;
+    return { __uint_as_float(bits), __uint_as_float((uint32_t)(254 - exponent) << 23) };
+}
+
+/* An element as a multiple of the step, plus 1.5 * 2^23: the low 16 bits are those of the integer. */
+static __device__ __forceinline__ float biased_integer(float x, const x_step &of)
+{
+    return fmaf(x, of.inverse, 0x1.8p23f);
+}
+
+static __device__ __forceinline__ float to_step(float x, const x_step &of)
+{
+    return (biased_integer(x, of) - 0x1.8p23f) * of.step;
+}
+
+#endif

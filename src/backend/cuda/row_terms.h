@@ -1,0 +1,313 @@
+#ifndef VUG_BACKEND_CUDA_ROW_TERMS_H
+#define VUG_BACKEND_CUDA_ROW_TERMS_H
+
+/*
+ * A row of x in the memory that a block's threads share, as the products of row_linear.cu take it, and how it is
+ * computed there. W is a lane's part of a unit of weights (block_tiles.h, integer_unit.h).
+ *
+ * Of each unit of 64 columns of BF16 there are first the second operands of its first two tiles,
+ * then those of the others. Words 4 t .. 4 t + 3 of such a half are what lane t takes, two words for
+ * each tile; for weights of BF16 lanes 0 to 3 take the first terms, 4 to 7 the second, for codes
+ * lanes 0 to 3 take one after the other.
+ *
+ * Of a unit of integers n = 256 high + low (row_integers.h) there are four words for each of the
+ * lanes 0 to 3, one for each tile, with the high bytes; then those with the low bytes, for lanes 4 to
+ * 7. A word of lane t has the columns 2 t, 2 t + 8, 2 t + 1 and 2 t + 9 of its tile, as codes of 4
+ * bits lie.
+ *
+ * What other lanes take does not matter: they have columns of the product that nobody reads.
+ */
+
+#include "backend/cuda/integer_unit.h"
+#include "backend/cuda/tile_math.h"
+
+static_assert((int)SLICE_THREADS == (int)ROW_THREADS,
+              "norms are computed by all threads of a block");
+
+enum {
+    QUAD = 4,
+    MAX_ROW = 24576,        /* columns that fit into shared memory */
+    MAX_NORMED_ROW = 10240, /* with the operands of norms and sums */
+    UNIT_BLOCKS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
+};
+
+/* Words of the terms of a unit. */
+template <typename W> static constexpr int unit_words = W::is_integer ? 32 : 64;
+
+/* The numbers that go with a unit: the steps of its blocks, if x is integers; then the sums of its
+ * blocks, if the weights have offsets. */
+template <typename W>
+static constexpr int unit_numbers = UNIT_BLOCKS *((W::is_integer ? 1 : 0) +
+                                                  (W::needs_sums ? 1 : 0));
+
+/* Where the lane's words are in those of a unit, in bytes. */
+template <typename W> static __device__ __forceinline__ int lane_terms(void)
+{
+    return threadIdx.x % (W::is_scaled && !W::is_integer ? 4 : 8) * 16;
+}
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+/* A row, and what one with a norm is computed from. */
+struct row_parts {
+    uint32_t *terms;
+    float *numbers;                   /* of units */
+    float *x, *add, *add_norm, *norm; /* where the job has them */
+};
+
+static __host__ __device__ __forceinline__ int row_stride(int n)
+{
+    return (n + QUAD - 1) / QUAD * QUAD;
+}
+
+/* Words of the terms of a row, and floats of its numbers; both are multiples of 4. */
+template <typename W> static __host__ __device__ __forceinline__ int terms_stride(int n)
+{
+    return (int)vug_cuda_padded(n) / VUG_CUDA_TILE_PAD * unit_words<W>;
+}
+
+template <typename W> static __host__ __device__ __forceinline__ int numbers_stride(int n)
+{
+    return row_stride((int)vug_cuda_padded(n) / VUG_CUDA_TILE_PAD * unit_numbers<W>);
+}
+
+template <typename W> static size_t row_bytes(const vug_cuda_row &r, int64_t n)
+{
+    const int parts = r.norm ? 2 + (r.add != NULL) + (r.add_norm != NULL) : 0;
+    return (size_t)(terms_stride<W>((int)n) + numbers_stride<W>((int)n) +
+                    parts * row_stride((int)n)) *
+           sizeof(float);
+}
+
+template <typename W> static __device__ __forceinline__ row_parts place_row(int n, void *memory)
+{
+    row_parts parts;
+    parts.terms = (uint32_t *)memory;
+    parts.numbers = (float *)(parts.terms + terms_stride<W>(n));
+    parts.x = parts.numbers + numbers_stride<W>(n);
+    parts.norm = parts.x + row_stride(n);
+    parts.add = parts.norm + row_stride(n);
+    parts.add_norm = parts.add + row_stride(n);
+    return parts;
+}
+
+/* ---- terms ----------------------------------------------------------------------------------- */
+
+/* Elements i, i + 1, and the next two at `apart`, of a row; zeros past its end. */
+static __device__ __forceinline__ float4 row_elements(const float *x, int n, int i, int apart)
+{
+    const int j = i + apart;
+    if (n % QUAD == 0) {
+        const float2 none = make_float2(0, 0);
+        const float2 a = i < n ? *(const float2 *)(x + i) : none,
+                     b = j < n ? *(const float2 *)(x + j) : none;
+        return make_float4(a.x, a.y, b.x, b.y);
+    }
+    return make_float4(i < n ? x[i] : 0, i + 1 < n ? x[i + 1] : 0, j < n ? x[j] : 0,
+                       j + 1 < n ? x[j + 1] : 0);
+}
+
+/* Four elements of a row that a thread stores together; their index is 0 .. padded / 4 - 1. Of BF16
+ * they are neighbours; of integers, those of a word. Eight neighbouring lanes have a block. */
+template <typename W>
+static __device__ __forceinline__ float4 row_quad(const float *x, int n, int quad)
+{
+    if constexpr (W::is_integer)
+        return row_elements(x, n, quad / QUAD * TILE + quad % QUAD * 2, TILE / 2);
+    if (QUAD * quad >= n)
+        return make_float4(0, 0, 0, 0);
+    if (n % QUAD == 0)
+        return ((const float4 *)x)[quad];
+    return row_elements(x, n, QUAD * quad, 2);
+}
+
+/* The lanes that have a block. */
+static __device__ __forceinline__ uint32_t block_lanes(void)
+{
+    return 0xffu << threadIdx.x % WARP / 8 * 8;
+}
+
+/* The sum over a block, in each of its lanes. */
+template <typename W> static __device__ __forceinline__ float sum_of_block(const float4 &x)
+{
+    const uint32_t lanes = block_lanes();
+    float first = x.x + x.y, second = x.z + x.w;
+    if constexpr (W::is_integer) {
+        /* Two of the pairs of four neighbours each are in the next lane. */
+#pragma unroll
+        for (int d = 1; d < 4; d *= 2) {
+            first += __shfl_xor_sync(lanes, first, d);
+            second += __shfl_xor_sync(lanes, second, d);
+        }
+        first += second;
+        return first + __shfl_xor_sync(lanes, first, 4);
+    }
+    first += second;
+#pragma unroll
+    for (int d = 1; d < 8; d *= 2)
+        first += __shfl_xor_sync(lanes, first, d);
+    return first;
+}
+
+static __device__ __forceinline__ void store_bf16(uint32_t *to, int i, const float4 &x, int terms)
+{
+    const int tile = i / TILE % UNIT, lane = i % 8 / 2;
+    uint32_t *at = to + i / VUG_CUDA_TILE_PAD * 64 + tile / 2 * 32 + lane * 4 + tile % 2 * 2 +
+                   i % TILE / 8;
+    const uint32_t a = bf16_pair(x.x, x.y), b = bf16_pair(x.z, x.w);
+    at[0] = a;
+    at[4] = b;
+    if (terms == 1)
+        return;
+    at[16] = bf16_pair(x.x - __uint_as_float(a << 16), x.y - __uint_as_float(a & 0xffff0000u));
+    at[20] = bf16_pair(x.z - __uint_as_float(b << 16), x.w - __uint_as_float(b & 0xffff0000u));
+}
+
+/* Byte `i` of each of four words. */
+static __device__ __forceinline__ uint32_t take_bytes(const uint32_t (&from)[4], int i)
+{
+    const uint32_t pick = i | (i + 4) << 4;
+    return __byte_perm(__byte_perm(from[0], from[2], pick), __byte_perm(from[1], from[3], pick),
+                       0x5410);
+}
+
+/* Stores the integers of a quad; returns the block's step. */
+static __device__ __forceinline__ float store_integers(uint32_t *to, int quad, const float4 &x)
+{
+    uint32_t largest =
+            max(max(magnitude(x.x), magnitude(x.y)), max(magnitude(x.z), magnitude(x.w)));
+#pragma unroll
+    for (int d = 1; d < 8; d *= 2)
+        largest = max(largest, __shfl_xor_sync(block_lanes(), largest, d));
+    const x_step of = step_of(largest);
+    const float v[4] = { x.x, x.y, x.z, x.w };
+    uint32_t low[4], high[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        low[i] = __float_as_uint(biased_integer(v[i], of));
+        high[i] = low[i] + 128; /* the low byte counts as a signed one */
+    }
+    uint32_t *at = to + quad / 16 * 32 + quad % QUAD * 4 + quad / QUAD % UNIT;
+    at[0] = take_bytes(high, 1);
+    at[16] = take_bytes(low, 0);
+    return of.step;
+}
+
+/* Stores the terms of a quad and, by the first lane of a block, its numbers. */
+template <typename W>
+static __device__ __forceinline__ void store_quad(const row_parts &to, int quad, const float4 &x,
+                                                  int terms)
+{
+    const int unit = quad / 16, block = quad / 8 % UNIT_BLOCKS;
+    float *numbers = to.numbers + unit * unit_numbers<W> + block;
+    if constexpr (W::is_integer) {
+        const float step = store_integers(to.terms, quad, x);
+        if (threadIdx.x % 8 == 0)
+            *numbers = step * W::first_step;
+        numbers += UNIT_BLOCKS;
+    } else {
+        store_bf16(to.terms, QUAD * quad, x, terms);
+    }
+    if constexpr (W::needs_sums) {
+        const float sum = sum_of_block<W>(x);
+        if (threadIdx.x % 8 == 0)
+            *numbers = sum;
+    }
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static __device__ __forceinline__ void copy_async(float *to, const float *from, int n)
+{
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+    if (n % QUAD == 0) {
+#pragma unroll 1
+        for (int i = threadIdx.x; i < n / QUAD; i += ROW_THREADS)
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + 16 * i),
+                         "l"(from + QUAD * i)
+                         : "memory");
+        return;
+    }
+#pragma unroll 1
+    for (int i = threadIdx.x; i < n; i += ROW_THREADS)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + 4 * i), "l"(from + i)
+                     : "memory");
+}
+
+/* Begins to copy the weights of norms. */
+static __device__ __forceinline__ void copy_norms(const vug_cuda_row &r, int n,
+                                                  const row_parts &parts)
+{
+    if (r.norm)
+        copy_async(parts.norm, r.norm, n);
+    if (r.add_norm)
+        copy_async(parts.add_norm, r.add_norm, n);
+}
+
+/* Adds a row, normed before if so asked, to another, in place of it; returns the thread's squares,
+ * of which row_squares has the order. */
+static __device__ __forceinline__ float add_row(const vug_cuda_row &r, int n,
+                                                const row_parts &parts)
+{
+    const float by = r.add_norm ? norm_factor(row_squares(parts.x, n), n, r.add_eps) : 0;
+    float squares = 0;
+#pragma unroll 2
+    for (int i = threadIdx.x; i < n; i += ROW_THREADS) {
+        const float x = parts.x[i];
+        const float y = parts.add[i] + (r.add_norm ? x * by * (parts.add_norm[i] + r.add_bias) : x);
+        parts.x[i] = y;
+        if (blockIdx.x == 0)
+            r.sum[i] = y;
+        squares = fmaf(y, y, squares);
+    }
+    return squares;
+}
+
+/* Computes the terms of a row with a norm; all threads of the block take part. */
+template <typename W>
+static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, const row_parts &parts)
+{
+    const int quads = (int)vug_cuda_padded(n) / QUAD;
+    copy_async(parts.x, r.x, n);
+    if (r.add)
+        copy_async(parts.add, r.add, n);
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+    const float squares = r.add ? block_sum<1>(add_row(r, n, parts)) : row_squares(parts.x, n);
+    const float by = norm_factor(squares, n, r.eps);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < quads; i += ROW_THREADS) {
+        const float4 x = row_quad<W>(parts.x, n, i), w = row_quad<W>(parts.norm, n, i);
+        const float4 y = make_float4(x.x * by * (w.x + r.bias), x.y * by * (w.y + r.bias),
+                                     x.z * by * (w.z + r.bias), x.w * by * (w.w + r.bias));
+        store_quad<W>(parts, i, y, terms);
+    }
+    __syncthreads();
+}
+
+/* Computes the terms of columns begin .. end - 1 of a row that is x as it is. A warp does so for
+ * its own slice, and no other reads them. */
+template <typename W>
+static __device__ __forceinline__ void compute_slice(const float *x, int n, int terms,
+                                                     const row_parts &parts, int begin, int end)
+{
+    enum { WAITING = 4 }; /* loads that wait together */
+    const int lane = threadIdx.x % WARP;
+    for (int i = begin / QUAD + lane; i < end / QUAD; i += WAITING * WARP) {
+        float4 v[WAITING];
+#pragma unroll
+        for (int j = 0; j < WAITING; j++) {
+            if (i + j * WARP < end / QUAD)
+                v[j] = row_quad<W>(x, n, i + j * WARP);
+        }
+#pragma unroll
+        for (int j = 0; j < WAITING; j++) {
+            if (i + j * WARP >= end / QUAD)
+                continue;
+            store_quad<W>(parts, i + j * WARP, v[j], terms);
+        }
+    }
+    __syncwarp();
+}
+
+#endif
