@@ -53,6 +53,14 @@ static __device__ __forceinline__ uint32_t merge_bits(uint32_t bits, uint32_t ma
     return merged;
 }
 
+/* (bits & mask) ^ flip */
+static __device__ __forceinline__ uint32_t flip_bits(uint32_t bits, uint32_t mask, uint32_t flip)
+{
+    uint32_t flipped;
+    asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(flipped) : "r"(bits), "r"(mask), "r"(flip));
+    return flipped;
+}
+
 /* Twice 128 in BF16, where the last bit counts 1. */
 static constexpr uint32_t PAIR_OF_128 = 0x43004300;
 

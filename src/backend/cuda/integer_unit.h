@@ -53,15 +53,15 @@ template <int dtype> struct integer_unit : code_unit<dtype> {
         const uint32_t codes = this->low[s];
         if constexpr (format::bits == 4 && !is_signed)
             return make_uint2(codes & 0x0f0f0f0f, codes & 0xf0f0f0f0);
-        if constexpr (format::bits == 4) /* 8 is 0: another highest bit makes signed numbers */
-            return make_uint2((codes << 4 ^ 0x80808080) & 0xf0f0f0f0,
-                              (codes ^ 0x80808080) & 0xf0f0f0f0);
+        /* The middle of the codes is 0: another highest bit makes signed numbers. */
+        if constexpr (format::bits == 4)
+            return make_uint2(flip_bits(codes << 4, 0xf0f0f0f0, 0x80808080),
+                              flip_bits(codes, 0xf0f0f0f0, 0x80808080));
         const uint32_t high = __byte_perm(this->high[s / 2], 0, s % 2 ? 0x3311 : 0x2200);
-        return make_uint2(
-                ((codes << 2 & 0x3c3c3c3c) | (high << 6 & 0x00c000c0) | (high << 2 & 0xc000c000)) ^
-                        0x80808080,
-                ((codes >> 2 & 0x3c3c3c3c) | (high << 4 & 0x00c000c0) | (high & 0xc000c000)) ^
-                        0x80808080);
+        const uint32_t first = flip_bits(codes << 2, 0x3c3c3c3c, 0x80808080),
+                       second = flip_bits(codes >> 2, 0x3c3c3c3c, 0x80808080);
+        return make_uint2(flip_bits(high << 2, 0xc000c000, flip_bits(high << 6, 0x00c000c0, first)),
+                          flip_bits(high, 0xc000c000, flip_bits(high << 4, 0x00c000c0, second)));
     }
 
     /* The sums p of a block, in its first row and 8 rows on, in units of steps; x: of its tiles. */

@@ -24,6 +24,8 @@
 static_assert((int)SLICE_THREADS == (int)ROW_THREADS,
               "norms are computed by all threads of a block");
 
+static const uint32_t ALL_LANES = 0xffffffffu;
+
 enum {
     QUAD = 4,
     MAX_ROW = 24576,        /* columns that fit into shared memory */
@@ -107,45 +109,47 @@ static __device__ __forceinline__ float4 row_elements(const float *x, int n, int
                        j + 1 < n ? x[j + 1] : 0);
 }
 
-/* Four elements of a row that a thread stores together; their index is 0 .. padded / 4 - 1. Of BF16
- * they are neighbours; of integers, those of a word. Eight neighbouring lanes have a block. */
+/* A thread computes quads of four elements, whose index is equal to threadIdx.x modulo 16. Of BF16
+ * these are neighbours; of integers, those of a word. Sixteen quads make a unit, and eight
+ * neighbouring lanes have a block. */
+enum { UNIT_QUADS = VUG_CUDA_TILE_PAD / QUAD, BLOCK_QUADS = UNIT_QUADS / UNIT_BLOCKS };
+
 template <typename W>
-static __device__ __forceinline__ float4 row_quad(const float *x, int n, int quad)
+static __device__ __forceinline__ float4 row_quad(const float *x, int n, uint32_t quad)
 {
-    if constexpr (W::is_integer)
-        return row_elements(x, n, quad / QUAD * TILE + quad % QUAD * 2, TILE / 2);
-    if (QUAD * quad >= n)
+    if constexpr (W::is_integer) {
+        const uint32_t lane = threadIdx.x % UNIT_QUADS;
+        return row_elements(
+                x, n,
+                (int)(quad / UNIT_QUADS * VUG_CUDA_TILE_PAD + lane / QUAD * TILE + lane % QUAD * 2),
+                TILE / 2);
+    }
+    const int i = (int)quad * QUAD;
+    if (i >= n)
         return make_float4(0, 0, 0, 0);
     if (n % QUAD == 0)
         return ((const float4 *)x)[quad];
-    return row_elements(x, n, QUAD * quad, 2);
-}
-
-/* The lanes that have a block. */
-static __device__ __forceinline__ uint32_t block_lanes(void)
-{
-    return 0xffu << threadIdx.x % WARP / 8 * 8;
+    return row_elements(x, n, i, 2);
 }
 
 /* The sum over a block, in each of its lanes. */
 template <typename W> static __device__ __forceinline__ float sum_of_block(const float4 &x)
 {
-    const uint32_t lanes = block_lanes();
     float first = x.x + x.y, second = x.z + x.w;
     if constexpr (W::is_integer) {
         /* Two of the pairs of four neighbours each are in the next lane. */
 #pragma unroll
         for (int d = 1; d < 4; d *= 2) {
-            first += __shfl_xor_sync(lanes, first, d);
-            second += __shfl_xor_sync(lanes, second, d);
+            first += __shfl_xor_sync(ALL_LANES, first, d);
+            second += __shfl_xor_sync(ALL_LANES, second, d);
         }
         first += second;
-        return first + __shfl_xor_sync(lanes, first, 4);
+        return first + __shfl_xor_sync(ALL_LANES, first, 4);
     }
     first += second;
 #pragma unroll
     for (int d = 1; d < 8; d *= 2)
-        first += __shfl_xor_sync(lanes, first, d);
+        first += __shfl_xor_sync(ALL_LANES, first, d);
     return first;
 }
 
@@ -163,6 +167,17 @@ static __device__ __forceinline__ void store_bf16(uint32_t *to, int i, const flo
     at[20] = bf16_pair(x.z - __uint_as_float(b << 16), x.w - __uint_as_float(b & 0xffff0000u));
 }
 
+/* The step of a block, in each of its lanes. */
+static __device__ __forceinline__ x_step step_of_block(const float4 &x)
+{
+    uint32_t largest =
+            max(max(magnitude(x.x), magnitude(x.y)), max(magnitude(x.z), magnitude(x.w)));
+#pragma unroll
+    for (int d = 1; d < BLOCK_QUADS; d *= 2)
+        largest = max(largest, __shfl_xor_sync(ALL_LANES, largest, d));
+    return step_of(largest);
+}
+
 /* Byte `i` of each of four words. */
 static __device__ __forceinline__ uint32_t take_bytes(const uint32_t (&from)[4], int i)
 {
@@ -171,15 +186,9 @@ static __device__ __forceinline__ uint32_t take_bytes(const uint32_t (&from)[4],
                        0x5410);
 }
 
-/* Stores the integers of a quad; returns the block's step. */
-static __device__ __forceinline__ float store_integers(uint32_t *to, int quad, const float4 &x)
+static __device__ __forceinline__ void store_integers(uint32_t *unit, const float4 &x,
+                                                      const x_step &of)
 {
-    uint32_t largest =
-            max(max(magnitude(x.x), magnitude(x.y)), max(magnitude(x.z), magnitude(x.w)));
-#pragma unroll
-    for (int d = 1; d < 8; d *= 2)
-        largest = max(largest, __shfl_xor_sync(block_lanes(), largest, d));
-    const x_step of = step_of(largest);
     const float v[4] = { x.x, x.y, x.z, x.w };
     uint32_t low[4], high[4];
 #pragma unroll
@@ -187,30 +196,34 @@ static __device__ __forceinline__ float store_integers(uint32_t *to, int quad, c
         low[i] = __float_as_uint(biased_integer(v[i], of));
         high[i] = low[i] + 128; /* the low byte counts as a signed one */
     }
-    uint32_t *at = to + quad / 16 * 32 + quad % QUAD * 4 + quad / QUAD % UNIT;
+    const uint32_t lane = threadIdx.x % UNIT_QUADS;
+    uint32_t *at = unit + lane % QUAD * 4 + lane / QUAD;
     at[0] = take_bytes(high, 1);
     at[16] = take_bytes(low, 0);
-    return of.step;
 }
 
-/* Stores the terms of a quad and, by the first lane of a block, its numbers. */
+/* Stores the terms of a quad, if it exists, and, by the first lane of a block, its numbers. All lanes
+ * of a warp take part. */
 template <typename W>
-static __device__ __forceinline__ void store_quad(const row_parts &to, int quad, const float4 &x,
-                                                  int terms)
+static __device__ __forceinline__ void store_quad(const row_parts &to, uint32_t quad,
+                                                  const float4 &x, int terms, bool exists)
 {
-    const int unit = quad / 16, block = quad / 8 % UNIT_BLOCKS;
+    const uint32_t unit = quad / UNIT_QUADS, block = threadIdx.x / BLOCK_QUADS % UNIT_BLOCKS;
+    const bool is_first = exists && threadIdx.x % BLOCK_QUADS == 0;
     float *numbers = to.numbers + unit * unit_numbers<W> + block;
     if constexpr (W::is_integer) {
-        const float step = store_integers(to.terms, quad, x);
-        if (threadIdx.x % 8 == 0)
-            *numbers = step * W::first_step;
+        const x_step of = step_of_block(x);
+        if (exists)
+            store_integers(to.terms + unit * unit_words<W>, x, of);
+        if (is_first)
+            *numbers = of.step * W::first_step;
         numbers += UNIT_BLOCKS;
-    } else {
-        store_bf16(to.terms, QUAD * quad, x, terms);
+    } else if (exists) {
+        store_bf16(to.terms, (int)quad * QUAD, x, terms);
     }
     if constexpr (W::needs_sums) {
         const float sum = sum_of_block<W>(x);
-        if (threadIdx.x % 8 == 0)
+        if (is_first)
             *numbers = sum;
     }
 }
@@ -267,7 +280,7 @@ static __device__ __forceinline__ float add_row(const vug_cuda_row &r, int n,
 template <typename W>
 static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, const row_parts &parts)
 {
-    const int quads = (int)vug_cuda_padded(n) / QUAD;
+    const uint32_t quads = (uint32_t)vug_cuda_padded(n) / QUAD;
     copy_async(parts.x, r.x, n);
     if (r.add)
         copy_async(parts.add, r.add, n);
@@ -276,11 +289,11 @@ static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, cons
     const float squares = r.add ? block_sum<1>(add_row(r, n, parts)) : row_squares(parts.x, n);
     const float by = norm_factor(squares, n, r.eps);
 #pragma unroll 1
-    for (int i = threadIdx.x; i < quads; i += ROW_THREADS) {
+    for (uint32_t i = threadIdx.x; i / WARP * WARP < quads; i += ROW_THREADS) {
         const float4 x = row_quad<W>(parts.x, n, i), w = row_quad<W>(parts.norm, n, i);
         const float4 y = make_float4(x.x * by * (w.x + r.bias), x.y * by * (w.y + r.bias),
                                      x.z * by * (w.z + r.bias), x.w * by * (w.w + r.bias));
-        store_quad<W>(parts, i, y, terms);
+        store_quad<W>(parts, i, y, terms, i < quads);
     }
     __syncthreads();
 }
@@ -292,19 +305,19 @@ static __device__ __forceinline__ void compute_slice(const float *x, int n, int 
                                                      const row_parts &parts, int begin, int end)
 {
     enum { WAITING = 4 }; /* loads that wait together */
-    const int lane = threadIdx.x % WARP;
-    for (int i = begin / QUAD + lane; i < end / QUAD; i += WAITING * WARP) {
+    const uint32_t first = (uint32_t)begin / QUAD, last = (uint32_t)end / QUAD;
+    for (uint32_t from = first; from < last; from += WAITING * WARP) {
+        const uint32_t i = from + threadIdx.x % WARP;
         float4 v[WAITING];
 #pragma unroll
         for (int j = 0; j < WAITING; j++) {
-            if (i + j * WARP < end / QUAD)
+            if (i + j * WARP < last)
                 v[j] = row_quad<W>(x, n, i + j * WARP);
         }
 #pragma unroll
         for (int j = 0; j < WAITING; j++) {
-            if (i + j * WARP >= end / QUAD)
-                continue;
-            store_quad<W>(parts, i + j * WARP, v[j], terms);
+            if (from + j * WARP < last)
+                store_quad<W>(parts, i + j * WARP, v[j], terms, i + j * WARP < last);
         }
     }
     __syncwarp();
