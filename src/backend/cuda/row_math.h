@@ -11,15 +11,25 @@ enum { ROW_THREADS = 256, ROW_WARPS = ROW_THREADS / WARP };
  * pairwise, then warps in order. A kernel calls each instance, by `place`, at most once. */
 template <int place> static __device__ __forceinline__ float block_sum(float sum)
 {
-    __shared__ float of_warp[ROW_WARPS];
+    __shared__ float4 of_warp[ROW_WARPS / 4];
     sum = warp_sum(sum);
     if (threadIdx.x % WARP == 0)
-        of_warp[threadIdx.x / WARP] = sum;
+        ((float *)of_warp)[threadIdx.x / WARP] = sum;
     __syncthreads();
-    sum = of_warp[0];
-    for (int i = 1; i < ROW_WARPS; i++)
-        sum += of_warp[i];
-    return sum;
+    const float4 a = of_warp[0], b = of_warp[1];
+    static_assert(ROW_WARPS == 8, "two loads have all sums");
+    return ((((((a.x + a.y) + a.z) + a.w) + b.x) + b.y) + b.z) + b.w;
+}
+
+enum { LOADS_TOGETHER = 5 }; /* that wait together */
+
+/* Elements i, i + 256, .. of a row; zeros past its end. */
+static __device__ __forceinline__ void load_elements(const float *x, int n, int i,
+                                                     float (&v)[LOADS_TOGETHER])
+{
+#pragma unroll
+    for (int j = 0; j < LOADS_TOGETHER; j++)
+        v[j] = i + j * ROW_THREADS < n ? x[i + j * ROW_THREADS] : 0;
 }
 
 /* The sum of squares of a row, the same in each of ROW_THREADS threads. Thread t adds elements t,
@@ -27,16 +37,21 @@ template <int place> static __device__ __forceinline__ float block_sum(float sum
 static __device__ float row_squares(const float *x, int64_t n)
 {
     float sum = 0;
-#pragma unroll 4
-    for (int i = threadIdx.x; i < (int)n; i += ROW_THREADS)
-        sum = fmaf(x[i], x[i], sum);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < (int)n; i += LOADS_TOGETHER * ROW_THREADS) {
+        float v[LOADS_TOGETHER];
+        load_elements(x, (int)n, i, v);
+        for (int j = 0; j < LOADS_TOGETHER; j++)
+            sum = fmaf(v[j], v[j], sum);
+    }
     return block_sum<0>(sum);
 }
 
-/* 1 / rms of a row whose squares have the sum `squares`. */
+/* 1 / rms of a row whose squares have the sum `squares`, by the approximations of the device, which
+ * are off by two units in the last place: every thread waits for it. */
 static __device__ __forceinline__ float norm_factor(float squares, int64_t n, float eps)
 {
-    return 1.0f / sqrtf(squares / (float)n + eps);
+    return rsqrtf(fmaf(squares, __fdividef(1, (float)n), eps));
 }
 
 /* Rotates the pair (i, i + h) of a row whose elements `at` gives. */

@@ -264,14 +264,24 @@ static __device__ __forceinline__ float add_row(const vug_cuda_row &r, int n,
 {
     const float by = r.add_norm ? norm_factor(row_squares(parts.x, n), n, r.add_eps) : 0;
     float squares = 0;
-#pragma unroll 2
-    for (int i = threadIdx.x; i < n; i += ROW_THREADS) {
-        const float x = parts.x[i];
-        const float y = parts.add[i] + (r.add_norm ? x * by * (parts.add_norm[i] + r.add_bias) : x);
-        parts.x[i] = y;
-        if (blockIdx.x == 0)
-            r.sum[i] = y;
-        squares = fmaf(y, y, squares);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < n; i += LOADS_TOGETHER * ROW_THREADS) {
+        float x[LOADS_TOGETHER], add[LOADS_TOGETHER], norm[LOADS_TOGETHER];
+        load_elements(parts.x, n, i, x);
+        load_elements(parts.add, n, i, add);
+        if (r.add_norm)
+            load_elements(parts.add_norm, n, i, norm);
+#pragma unroll
+        for (int j = 0; j < LOADS_TOGETHER; j++) {
+            const int e = i + j * ROW_THREADS;
+            const float y = add[j] + (r.add_norm ? x[j] * by * (norm[j] + r.add_bias) : x[j]);
+            squares = fmaf(y, y, squares);
+            if (e >= n)
+                continue;
+            parts.x[e] = y;
+            if (blockIdx.x == 0)
+                r.sum[e] = y;
+        }
     }
     return squares;
 }
