@@ -12,6 +12,7 @@
 #include "backend/cuda/row_terms.h"
 
 enum {
+    RING_LOADS = 4,         /* of a row that wait together */
     RING_BLOCKS = 2,        /* with rings, of a multiprocessor */
     MAX_STAGES = 3,         /* of a ring */
     MAX_CHUNK = 5,          /* units of a stage */
@@ -210,6 +211,10 @@ static __device__ __forceinline__ void finish_tile(const vug_cuda_tile_job &job,
         of.y[lane] = y;
 }
 
+/* Loads of a row that wait together: rows are short where slices have few units, and more registers
+ * are left where these are few or a multiprocessor has one block. */
+template <int units> static constexpr int row_loads = units <= 3 ? 2 : units >= 8 ? 8 : 6;
+
 /* ---- the kernel ----------------------------------------------------------------------------- */
 
 /* A warp keeps `units` units of its slice of 64 columns each, which it loads ahead. W: a lane's
@@ -241,8 +246,9 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     if (job.row.norm)
         compute_row<W>(job.row, columns, job.terms, row);
     else
-        compute_slice<W>(job.row.x, columns, job.terms, row, first * VUG_CUDA_TILE_PAD,
-                         (first + n) * VUG_CUDA_TILE_PAD);
+        compute_slice<W, row_loads<units>>(job.row.x, columns, job.terms, row,
+                                           first * VUG_CUDA_TILE_PAD,
+                                           (first + n) * VUG_CUDA_TILE_PAD);
 #pragma unroll 1
     for (int tile = blockIdx.x, turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
         row_tile of = at;
@@ -430,8 +436,8 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
         show_stores();
         copy_later();
     } else {
-        compute_slice<W>(job.row.x, columns, job.terms, row, first * VUG_CUDA_TILE_PAD,
-                         (first + n) * VUG_CUDA_TILE_PAD);
+        compute_slice<W, RING_LOADS>(job.row.x, columns, job.terms, row, first * VUG_CUDA_TILE_PAD,
+                                     (first + n) * VUG_CUDA_TILE_PAD);
     }
     uint32_t at = ring, full = barrier, parity = 0;
 #pragma unroll 1

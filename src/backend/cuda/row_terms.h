@@ -309,23 +309,22 @@ static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, cons
 }
 
 /* Computes the terms of columns begin .. end - 1 of a row that is x as it is. A warp does so for
- * its own slice, and no other reads them. */
-template <typename W>
+ * its own slice, and no other reads them; `waiting` loads wait together. */
+template <typename W, int waiting>
 static __device__ __forceinline__ void compute_slice(const float *x, int n, int terms,
                                                      const row_parts &parts, int begin, int end)
 {
-    enum { WAITING = 4 }; /* loads that wait together */
     const uint32_t first = (uint32_t)begin / QUAD, last = (uint32_t)end / QUAD;
-    for (uint32_t from = first; from < last; from += WAITING * WARP) {
+    for (uint32_t from = first; from < last; from += waiting * WARP) {
         const uint32_t i = from + threadIdx.x % WARP;
-        float4 v[WAITING];
+        float4 v[waiting];
 #pragma unroll
-        for (int j = 0; j < WAITING; j++) {
+        for (int j = 0; j < waiting; j++) {
             if (i + j * WARP < last)
                 v[j] = row_quad<W>(x, n, i + j * WARP);
         }
 #pragma unroll
-        for (int j = 0; j < WAITING; j++) {
+        for (int j = 0; j < waiting; j++) {
             if (from + j * WARP < last)
                 store_quad<W>(parts, i + j * WARP, v[j], terms, i + j * WARP < last);
         }
