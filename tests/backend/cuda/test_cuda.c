@@ -306,6 +306,61 @@ static void test_rounded_rows_of_blocks_do_not_depend_on_others(void **state)
     check_rounded_rows(VUG_DTYPE_E4M3, OUT, 2570, 5);
 }
 
+/* Elements of all magnitudes, blocks of zeros, of the largest integers and, in the first row, of numbers
+ * that have no step (cuda/row_integers.h). */
+static void fill_widely(rng *r, float *x, int64_t rows, int64_t columns)
+{
+    enum { BLOCK = 32, KINDS = 8 };
+    rng_fill(r, x, (size_t)(rows * columns));
+    for (int64_t i = 0; i < rows * columns; i++) {
+        const int64_t block = i / BLOCK;
+        const int exponent = (int)(rng_bits(r) % 61) - 30;
+        switch (block % KINDS) {
+        case 0:
+            x[i] = 0;
+            break;
+        case 1:
+            x[i] = i % 2 ? 0x1.fbf7p0f : -0x1.fbf7p0f;
+            break;
+        case 2:
+            x[i] = ldexpf(x[i], -95 + exponent);
+            break;
+        default:
+            x[i] = ldexpf(x[i], exponent);
+        }
+    }
+    x[3 * BLOCK] = NAN;
+    x[4 * BLOCK] = INFINITY;
+    x[5 * BLOCK] = 0x1p113f;
+}
+
+static void test_integer_rows_may_have_any_magnitude(void **state)
+{
+    enum { ROWS = 70, COLUMNS = 2560 };
+    (void)state;
+    if (skips())
+        skip();
+    static const vug_dtype formats[] = { VUG_DTYPE_Q4_0, VUG_DTYPE_Q4_K, VUG_DTYPE_Q6_K,
+                                         VUG_DTYPE_MLX4 };
+    static const int64_t rows[] = { 2, 11, ROWS };
+    static float x[ROWS * COLUMNS], whole[ROWS * OUT], alone[OUT];
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        rng r = { 13 };
+        const vug_matrix matrix = make_matrix(&r, formats[i], OUT, COLUMNS);
+        const vug_weight w = weight_of(&matrix, OUT);
+        fill_widely(&r, x, ROWS, COLUMNS);
+        for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
+            run_linear(&w, VUG_ACTIVATIONS_Q8, x, rows[j], whole);
+            assert_true(isnan(whole[0]) && isfinite(whole[OUT]));
+            for (int64_t row = 0; row < rows[j]; row += 1 + rows[j] / 6) {
+                run_linear(&w, VUG_ACTIVATIONS_Q8, x + row * COLUMNS, 1, alone);
+                check_bits(alone, whole + row * OUT, OUT, vug_dtype_of(formats[i])->name);
+            }
+        }
+        free_matrix(&matrix);
+    }
+}
+
 static void test_products_are_those_of_decoded_weights(void **state)
 {
     (void)state;
@@ -554,6 +609,7 @@ int main(void)
         cmocka_unit_test(test_rounded_rows_do_not_depend_on_others),
         cmocka_unit_test(test_gated_rows_do_not_depend_on_others),
         cmocka_unit_test(test_rounded_rows_of_blocks_do_not_depend_on_others),
+        cmocka_unit_test(test_integer_rows_may_have_any_magnitude),
         cmocka_unit_test(test_router_picks_the_best),
         cmocka_unit_test(test_golden_checkpoints_pass),
         cmocka_unit_test(test_sequences_of_a_batch_have_their_own_bits),
