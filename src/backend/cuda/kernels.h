@@ -205,9 +205,9 @@ typedef struct {
 } vug_cuda_element_job;
 void vug_cuda_elements(cudaStream_t stream, const vug_cuda_element_job *job);
 
-/* out [rows,dims] */
+/* out [rows,dims]; `early` as in vug_cuda_tile_job */
 void vug_cuda_rope_table(cudaStream_t stream, const int32_t *position, int64_t rows,
-                         const vug_attr_table *at, float *out);
+                         const vug_attr_table *at, bool early, float *out);
 /* x, out [rows,heads,width] */
 void vug_cuda_rope(cudaStream_t stream, const vug_cuda_norm_job *job);
 /* Rows of `width`; index NULL: row `stride` r + `first`. */

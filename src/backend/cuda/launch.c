@@ -700,7 +700,7 @@ static void launch_rope_table(const vug_cuda_step *s, uint32_t id)
     vug_attr_table at = node->at.table;
     at.inv = (const float *)(const void *)s->program->constant[id];
     vug_cuda_rope_table(stream_of(s), s->inputs.position, s->tokens, &at,
-                        vug_cuda_value_at(s, (vug_val){ id }));
+                        s->program->device->capability >= 9, vug_cuda_value_at(s, (vug_val){ id }));
 }
 
 static void launch_norm(const vug_cuda_step *s, uint32_t id)

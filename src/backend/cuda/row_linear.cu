@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "backend/cuda/hopper.h"
-#include "backend/cuda/row_terms.h"
+#include "backend/cuda/row_input.h"
 
 enum {
     RING_LOADS = 4,         /* of a row that wait together */

@@ -50,24 +50,26 @@ void vug_cuda_rope(cudaStream_t stream, const vug_cuda_norm_job *job)
         launch(stream, rope_kernel, dim3((unsigned)job->rows), ROW_THREADS, *job);
 }
 
-/* The angle is rounded to F32; its cosine and sine are computed in double and rounded once. */
+/* The angle is rounded to F32; its cosine and sine are computed in double, each by a thread, and rounded
+ * once. */
 static __global__ void rope_table_kernel(const int32_t *position, const float *inv, int64_t h,
                                          float factor, float *out)
 {
     const int64_t row = blockIdx.x;
-    for (int64_t i = threadIdx.x; i < h; i += ROW_THREADS) {
-        const float angle = (float)position[row] * inv[i];
-        out[row * 2 * h + i] = (float)cos((double)angle) * factor;
-        out[row * 2 * h + h + i] = (float)sin((double)angle) * factor;
+    start_next();
+    wait_for_previous();
+    for (int64_t i = threadIdx.x; i < 2 * h; i += ROW_THREADS) {
+        const double angle = (float)position[row] * inv[i % h];
+        out[row * 2 * h + i] = (float)(i < h ? cos(angle) : sin(angle)) * factor;
     }
 }
 
 void vug_cuda_rope_table(cudaStream_t stream, const int32_t *position, int64_t rows,
-                         const vug_attr_table *at, float *out)
+                         const vug_attr_table *at, bool early, float *out)
 {
     if (rows > 0)
-        launch(stream, rope_table_kernel, dim3((unsigned)rows), ROW_THREADS, position, at->inv,
-               (int64_t)at->dims / 2, at->factor, out);
+        launch_early(stream, rope_table_kernel, dim3((unsigned)rows), ROW_THREADS, 0, early,
+                     position, (const float *)at->inv, (int64_t)at->dims / 2, at->factor, out);
 }
 
 /* ---- elements ------------------------------------------------------------------------ */

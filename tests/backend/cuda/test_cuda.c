@@ -310,7 +310,13 @@ static void test_rounded_rows_of_blocks_do_not_depend_on_others(void **state)
  * that have no step (cuda/row_integers.h). */
 static void fill_widely(rng *r, float *x, int64_t rows, int64_t columns)
 {
-    enum { BLOCK = 32, KINDS = 8 };
+    enum {
+        BLOCK = 32,
+        KINDS = 8,
+        AT_NAN = 3 * BLOCK,
+        AT_INFINITY = 4 * BLOCK,
+        AT_LARGE = 5 * BLOCK
+    };
     rng_fill(r, x, (size_t)(rows * columns));
     for (int64_t i = 0; i < rows * columns; i++) {
         const int64_t block = i / BLOCK;
@@ -329,9 +335,9 @@ static void fill_widely(rng *r, float *x, int64_t rows, int64_t columns)
             x[i] = ldexpf(x[i], exponent);
         }
     }
-    x[3 * BLOCK] = NAN;
-    x[4 * BLOCK] = INFINITY;
-    x[5 * BLOCK] = 0x1p113f;
+    x[AT_NAN] = NAN;
+    x[AT_INFINITY] = INFINITY;
+    x[AT_LARGE] = 0x1p113f;
 }
 
 static void test_integer_rows_may_have_any_magnitude(void **state)

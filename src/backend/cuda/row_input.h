@@ -1,0 +1,111 @@
+#ifndef VUG_BACKEND_CUDA_ROW_INPUT_H
+#define VUG_BACKEND_CUDA_ROW_INPUT_H
+
+/* How a block of row_linear.cu computes the row that it multiplies: a row as it is, or one that is added
+ * to another and normed. */
+
+#include "backend/cuda/row_terms.h"
+
+static __device__ __forceinline__ void copy_async(float *to, const float *from, int n)
+{
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+    if (n % QUAD == 0) {
+#pragma unroll 1
+        for (int i = threadIdx.x; i < n / QUAD; i += ROW_THREADS)
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + 16 * i),
+                         "l"(from + QUAD * i)
+                         : "memory");
+        return;
+    }
+#pragma unroll 1
+    for (int i = threadIdx.x; i < n; i += ROW_THREADS)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + 4 * i), "l"(from + i)
+                     : "memory");
+}
+
+/* Begins to copy the weights of norms. */
+static __device__ __forceinline__ void copy_norms(const vug_cuda_row &r, int n,
+                                                  const row_parts &parts)
+{
+    if (r.norm)
+        copy_async(parts.norm, r.norm, n);
+    if (r.add_norm)
+        copy_async(parts.add_norm, r.add_norm, n);
+}
+
+/* Adds a row, normed before if so asked, to another, in place of it; returns the thread's squares,
+ * of which row_squares has the order. */
+static __device__ __forceinline__ float add_row(const vug_cuda_row &r, int n,
+                                                const row_parts &parts)
+{
+    const float by = r.add_norm ? norm_factor(row_squares(parts.x, n), n, r.add_eps) : 0;
+    float squares = 0;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < n; i += LOADS_TOGETHER * ROW_THREADS) {
+        float x[LOADS_TOGETHER], add[LOADS_TOGETHER], norm[LOADS_TOGETHER];
+        load_elements(parts.x, n, i, x);
+        load_elements(parts.add, n, i, add);
+        if (r.add_norm)
+            load_elements(parts.add_norm, n, i, norm);
+#pragma unroll
+        for (int j = 0; j < LOADS_TOGETHER; j++) {
+            const int e = i + j * ROW_THREADS;
+            const float y = add[j] + (r.add_norm ? x[j] * by * (norm[j] + r.add_bias) : x[j]);
+            squares = fmaf(y, y, squares);
+            if (e >= n)
+                continue;
+            parts.x[e] = y;
+            if (blockIdx.x == 0)
+                r.sum[e] = y;
+        }
+    }
+    return squares;
+}
+
+/* Computes the terms of a row with a norm; all threads of the block take part. */
+template <typename W>
+static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, const row_parts &parts)
+{
+    const uint32_t quads = (uint32_t)vug_cuda_padded(n) / QUAD;
+    copy_async(parts.x, r.x, n);
+    if (r.add)
+        copy_async(parts.add, r.add, n);
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+    const float squares = r.add ? block_sum<1>(add_row(r, n, parts)) : row_squares(parts.x, n);
+    const float by = norm_factor(squares, n, r.eps);
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i / WARP * WARP < quads; i += ROW_THREADS) {
+        const float4 x = row_quad<W>(parts.x, n, i), w = row_quad<W>(parts.norm, n, i);
+        const float4 y = make_float4(x.x * by * (w.x + r.bias), x.y * by * (w.y + r.bias),
+                                     x.z * by * (w.z + r.bias), x.w * by * (w.w + r.bias));
+        store_quad<W>(parts, i, y, terms, i < quads);
+    }
+    __syncthreads();
+}
+
+/* Computes the terms of columns begin .. end - 1 of a row that is x as it is. A warp does so for
+ * its own slice, and no other reads them; `waiting` loads wait together. */
+template <typename W, int waiting>
+static __device__ __forceinline__ void compute_slice(const float *x, int n, int terms,
+                                                     const row_parts &parts, int begin, int end)
+{
+    const uint32_t first = (uint32_t)begin / QUAD, last = (uint32_t)end / QUAD;
+    for (uint32_t from = first; from < last; from += waiting * WARP) {
+        const uint32_t i = from + threadIdx.x % WARP;
+        float4 v[waiting];
+#pragma unroll
+        for (int j = 0; j < waiting; j++) {
+            if (i + j * WARP < last)
+                v[j] = row_quad<W>(x, n, i + j * WARP);
+        }
+#pragma unroll
+        for (int j = 0; j < waiting; j++) {
+            if (from + j * WARP < last)
+                store_quad<W>(parts, i + j * WARP, v[j], terms, i + j * WARP < last);
+        }
+    }
+    __syncwarp();
+}
+
+#endif
