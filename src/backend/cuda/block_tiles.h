@@ -26,8 +26,8 @@
  *     E4M3, MXFP4   F32: the scales of columns 0 .. 31 and 32 .. 63
  *     MLX4, MLX8    F32: the scale and the offset of columns 0 .. 31; of columns 32 .. 63
  *
- * Padding decodes to 0. With two terms of x, products take the codes, less their zero, as BF16, which
- * is exact, and apply scales to sums (weight_tiles.h). With one term, weights are rounded to BF16:
+ * Padding decodes to 0. With two terms of x, products take the codes, less their zero, as BF16 or, of
+ * one row, as integers (integer_unit.h), which is exact, and apply scales to sums (weight_tiles.h). With one term, weights are rounded to BF16:
  * bf16(w) for formats with offsets, whose reference decoder gives w (quant/matrix.h). The others are a code q, less
  * its zero, times a scale s, and computed in pairs of BF16: with high = s without its low 16 bits,
  * low = bf16(s - high), they are bf16(q high + bf16(q low)).

@@ -85,7 +85,8 @@ static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, cons
 }
 
 /* Computes the terms of columns begin .. end - 1 of a row that is x as it is. A warp does so for
- * its own slice, and no other reads them; `waiting` loads wait together. */
+ * its own slice, and no other reads them; `waiting` loads wait together. A block is that of the slice, or
+ * not, for all of its lanes: the others do not use what they exchange. */
 template <typename W, int waiting>
 static __device__ __forceinline__ void compute_slice(const float *x, int n, int terms,
                                                      const row_parts &parts, int begin, int end)

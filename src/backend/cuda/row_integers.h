@@ -5,8 +5,8 @@
  * Rows of x as integers, for products with integer codes (weight_tiles.h): 32 columns share a step, a
  * power of two, and each element is rounded to a multiple of it, ties to even (block floating
  * point). Of a block whose largest |x| is m, the step is 2^(e - 14), where 2^e is the largest power
- * of two up to m (1 + 2^-7), or 2^-100 if that is more. So integers have 16 bits, and at most 32514
- * as magnitude. A block with an element from 2^112 on, or with a NaN, consists of NaNs.
+ * of two up to m (1 + 2^-7); it is 2^-100 if that is more. So integers are at most 32514, and have
+ * 16 bits with their sign. If m (1 + 2^-7) is 2^112 or more, or NaN, all elements become NaN.
  */
 
 #include "backend/cuda/device_code.h"

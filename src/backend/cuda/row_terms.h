@@ -2,8 +2,8 @@
 #define VUG_BACKEND_CUDA_ROW_TERMS_H
 
 /*
- * A row of x in the memory that a block's threads share, as the products of row_linear.cu take it, and how it is
- * computed there. W is a lane's part of a unit of weights (block_tiles.h, integer_unit.h).
+ * A row of x in the memory that a block's threads share, as the products of row_linear.cu take it.
+ * W is a lane's part of a unit of weights (block_tiles.h, integer_unit.h).
  *
  * Of each unit of 64 columns of BF16 there are first the second operands of its first two tiles,
  * then those of the others. Words 4 t .. 4 t + 3 of such a half are what lane t takes, two words for
