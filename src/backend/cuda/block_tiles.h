@@ -26,11 +26,12 @@
  *     E4M3, MXFP4   F32: the scales of columns 0 .. 31 and 32 .. 63
  *     MLX4, MLX8    F32: the scale and the offset of columns 0 .. 31; of columns 32 .. 63
  *
- * Padding decodes to 0. With two terms of x, products take the codes, less their zero, as BF16 or, of
- * one row, as integers (integer_unit.h), which is exact, and apply scales to sums (weight_tiles.h). With one term, weights are rounded to BF16:
- * bf16(w) for formats with offsets, whose reference decoder gives w (quant/matrix.h). The others are a code q, less
- * its zero, times a scale s, and computed in pairs of BF16: with high = s without its low 16 bits,
- * low = bf16(s - high), they are bf16(q high + bf16(q low)).
+ * Padding decodes to 0. With two terms of x, products take the codes, less their zero, as BF16 or,
+ * of one row, as integers (integer_unit.h), which is exact, and apply scales to sums
+ * (weight_tiles.h). With one term, weights are rounded to BF16: bf16(w) for formats with offsets,
+ * whose reference decoder gives w (quant/matrix.h). The others are a code q, less its zero, times
+ * a scale s, and computed in pairs of BF16: with high = s without its low 16 bits, low = bf16(s -
+ * high), they are bf16(q high + bf16(q low)).
  */
 
 #include "backend/cuda/block_codes.h"
@@ -149,7 +150,7 @@ template <int dtype> struct code_unit {
 /* The same with fewer instructions for integers of 8 bits: as BF16 the bits of a number n < 256 are n *
  * 2^-133, and a fused multiply-add brings a code from there to 2^-6 times its value. Sums and
  * offsets are smaller by 64, which changes no bit of sums that are not below 2^-120; `restore`
- * multiplies these at the end. */
+ * multiplies these at the end. Numbers of E4M3 and MXFP4 are as in code_unit. */
 template <int dtype> struct small_code_unit : code_unit<dtype> {
     using format = code_format<dtype>;
     static constexpr bool as_before = format::bits != 8 || dtype == VUG_DTYPE_E4M3;

@@ -106,6 +106,7 @@ static __device__ __forceinline__ void multiply_half(float (&sum)[4], const W &w
 {
     const uint4 first = w.operand(s), second = w.operand(s + 1);
     if constexpr (W::is_scaled) {
+        static_assert(W::block_tiles == 2, "both tiles have one scale");
         float codes[4] = {};
         multiply_add(codes, first, make_uint2(x.high.x, x.high.y));
         multiply_add(codes, first, make_uint2(x.low.x, x.low.y));
