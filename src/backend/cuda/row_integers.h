@@ -21,6 +21,11 @@ static __device__ __forceinline__ uint32_t magnitude(float x)
     return __float_as_uint(x) & 0x7fffffff;
 }
 
+static __device__ __forceinline__ uint32_t largest_of(const float4 &x)
+{
+    return max(max(magnitude(x.x), magnitude(x.y)), max(magnitude(x.z), magnitude(x.w)));
+}
+
 /* Of a block with the largest of its magnitudes. */
 static __device__ __forceinline__ x_step step_of(uint32_t largest)
 {

@@ -170,8 +170,7 @@ static __device__ __forceinline__ void store_bf16(uint32_t *to, int i, const flo
 /* The step of a block, in each of its lanes. */
 static __device__ __forceinline__ x_step step_of_block(const float4 &x)
 {
-    uint32_t largest =
-            max(max(magnitude(x.x), magnitude(x.y)), max(magnitude(x.z), magnitude(x.w)));
+    uint32_t largest = largest_of(x);
 #pragma unroll
     for (int d = 1; d < BLOCK_QUADS; d *= 2)
         largest = max(largest, __shfl_xor_sync(ALL_LANES, largest, d));

@@ -88,11 +88,6 @@ static __device__ __forceinline__ float4 lane_columns(const float *row, int64_t 
     return make_float4(element(first), element(first + 1), element(first + 8), element(first + 9));
 }
 
-static __device__ __forceinline__ uint32_t largest_of(const float4 &x)
-{
-    return max(max(magnitude(x.x), magnitude(x.y)), max(magnitude(x.z), magnitude(x.w)));
-}
-
 /* The step of a row's block of two k16 steps, of which four neighbouring lanes have `x` from column
  * `first` on. */
 static __device__ __forceinline__ x_step step_of_block(const float *row, int64_t columns,
