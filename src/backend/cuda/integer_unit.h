@@ -41,11 +41,11 @@ template <int dtype> struct integer_unit : code_unit<dtype> {
     static_assert(vug_cuda_takes_integers((vug_dtype)dtype) && format::bits < 8, "");
     static constexpr bool is_integer = true;
     static constexpr bool is_signed = format::zero != 0;
-    /* Sums of products times these, and the step of x, have the value of codes. */
-    static constexpr float first_step = format::bits == 6 ? 0.25f
-                                        : is_signed       ? 0.0625f
-                                                          : 1,
-                           second_step = format::bits == 6 ? 0.25f : 0.0625f;
+    /* Sums of products times these, and the scale of x, have the value of codes. */
+    static constexpr float first_scale = format::bits == 6 ? 0.25f
+                                         : is_signed       ? 0.0625f
+                                                           : 1,
+                           second_scale = format::bits == 6 ? 0.25f : 0.0625f;
 
     /* The codes of a tile in the lane's first row, and 8 rows on. */
     __device__ __forceinline__ uint2 row_codes(int s) const
@@ -64,7 +64,7 @@ template <int dtype> struct integer_unit : code_unit<dtype> {
                           flip_bits(high, 0xc000c000, flip_bits(high << 4, 0x00c000c0, second)));
     }
 
-    /* The sums p of a block, in its first row and 8 rows on, in units of steps; x: of its tiles. */
+    /* The sums p of a block, in its first row and 8 rows on, in units of the scale of x; x: of its tiles. */
     __device__ __forceinline__ int2 multiply(int s, uint32_t x, uint32_t next_x) const
     {
         int c[4] = {};

@@ -37,8 +37,8 @@ static __device__ __forceinline__ void store_sum(float *to, const float (&v)[CHU
         *to = sum;
 }
 
-/* Rounds the chunks of four neighbouring lanes to multiples of a step. */
-static __device__ __forceinline__ void round_to_step(float (&v)[CHUNK])
+/* Rounds the chunks of four neighbouring lanes to multiples of their scale. */
+static __device__ __forceinline__ void round_to_scale(float (&v)[CHUNK])
 {
     const uint32_t four = 0xfu << threadIdx.x % WARP / 4 * 4;
     uint32_t largest = 0;
@@ -46,9 +46,9 @@ static __device__ __forceinline__ void round_to_step(float (&v)[CHUNK])
         largest = max(largest, magnitude(v[i]));
     for (int d = 1; d < 4; d *= 2)
         largest = max(largest, __shfl_xor_sync(four, largest, d));
-    const x_step of = step_of(largest);
+    const x_scale of = x_scale_of(largest);
     for (int i = 0; i < CHUNK; i++)
-        v[i] = to_step(v[i], of);
+        v[i] = to_scale(v[i], of);
 }
 
 /* Stores the terms and the sum of chunk `chunk` of a row. */
@@ -60,7 +60,7 @@ static __device__ __forceinline__ void store_chunk(const vug_cuda_blocks_job &jo
         store_sum(job.x_sums + first / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(job.rows) + row,
                   v);
     if (job.integers)
-        round_to_step(v);
+        round_to_scale(v);
     if (job.terms == 1)
         store_terms<1>(job.blocks, job.rows, job.columns, row, first, v);
     else

@@ -2,17 +2,17 @@
 #define VUG_BACKEND_CUDA_ROW_INTEGERS_H
 
 /*
- * Rows of x as integers, for products with integer codes (weight_tiles.h): 32 columns share a step, a
- * power of two, and each element is rounded to a multiple of it, ties to even (block floating
- * point). Of a block whose largest |x| is m, the step is 2^(e - 14), where 2^e is the largest power
+ * Rows of x as integers, for products with integer codes (weight_tiles.h): 32 columns share a scale,
+ * a power of two, and each element is rounded to a multiple of it, ties to even (block floating
+ * point). Of a block whose largest |x| is m, the scale is 2^(e - 14), where 2^e is the largest power
  * of two up to m (1 + 2^-7); it is 2^-100 if that is more. So integers are at most 32514, and have
  * 16 bits with their sign. If m (1 + 2^-7) is 2^112 or more, or NaN, all elements become NaN.
  */
 
 #include "backend/cuda/device_code.h"
 
-struct x_step {
-    float step, inverse;
+struct x_scale {
+    float scale, inverse;
 };
 
 /* The bits of |x|, which have the order of magnitudes; a NaN is above all. */
@@ -27,7 +27,7 @@ static __device__ __forceinline__ uint32_t largest_of(const float4 &x)
 }
 
 /* Of a block with the largest of its magnitudes. */
-static __device__ __forceinline__ x_step step_of(uint32_t largest)
+static __device__ __forceinline__ x_scale x_scale_of(uint32_t largest)
 {
     enum { LEAST = 27, MORE = 14, TOP = 127 + 112 - MORE }; /* exponents, as F32 has them */
     const uint32_t m = __float_as_uint(__uint_as_float(largest) * (1 + 0x1p-7f));
@@ -36,15 +36,15 @@ static __device__ __forceinline__ x_step step_of(uint32_t largest)
     return { __uint_as_float(bits), __uint_as_float((uint32_t)(254 - exponent) << 23) };
 }
 
-/* An element as a multiple of the step, plus 1.5 * 2^23: the low 16 bits are those of the integer. */
-static __device__ __forceinline__ float biased_integer(float x, const x_step &of)
+/* An element in units of the scale, plus 1.5 * 2^23: the low 16 bits are those of the integer. */
+static __device__ __forceinline__ float biased_integer(float x, const x_scale &of)
 {
     return fmaf(x, of.inverse, 0x1.8p23f);
 }
 
-static __device__ __forceinline__ float to_step(float x, const x_step &of)
+static __device__ __forceinline__ float to_scale(float x, const x_scale &of)
 {
-    return (biased_integer(x, of) - 0x1.8p23f) * of.step;
+    return (biased_integer(x, of) - 0x1.8p23f) * of.scale;
 }
 
 #endif

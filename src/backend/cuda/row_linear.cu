@@ -78,7 +78,7 @@ struct bf16_half {
 /* Or a block of integers. */
 struct integer_half {
     uint2 words;
-    float step, sum;
+    float scale, sum;
 };
 
 /* Of half `half` of a unit; x: the address of the lane's terms. */
@@ -125,14 +125,14 @@ template <typename W>
 static __device__ __forceinline__ void multiply_half(float (&sum)[4], const W &w, int s,
                                                      const integer_half &x)
 {
-    const float step = x.step, second_step = step * (W::second_step / W::first_step);
+    const float first_scale = x.scale, second_scale = x.scale * (W::second_scale / W::first_scale);
 #pragma unroll
     for (int i = 0; i < 2; i += W::block_tiles) {
         const int2 codes = w.multiply(s + i, i ? x.words.y : x.words.x, x.words.y);
         const block_scale first = w.scale_of_row(s + i, false),
                           second = w.scale_of_row(s + i, true);
-        sum[0] = fmaf((float)codes.x * step, first.scale, sum[0]);
-        sum[2] = fmaf((float)codes.y * second_step, second.scale, sum[2]);
+        sum[0] = fmaf((float)codes.x * first_scale, first.scale, sum[0]);
+        sum[2] = fmaf((float)codes.y * second_scale, second.scale, sum[2]);
         if constexpr (W::needs_sums) {
             sum[0] = fmaf(first.offset, x.sum, sum[0]);
             sum[2] = fmaf(second.offset, x.sum, sum[2]);

@@ -36,7 +36,7 @@ enum {
 /* Words of the terms of a unit. */
 template <typename W> static constexpr int unit_words = W::is_integer ? 32 : 64;
 
-/* The numbers that go with a unit: the steps of its blocks, if x is integers; then the sums of its
+/* The numbers that go with a unit: the scales of x in its blocks, if x is integers; then the sums of its
  * blocks, if the weights have offsets. */
 template <typename W>
 static constexpr int unit_numbers = UNIT_BLOCKS *((W::is_integer ? 1 : 0) +
@@ -167,14 +167,14 @@ static __device__ __forceinline__ void store_bf16(uint32_t *to, int i, const flo
     at[20] = bf16_pair(x.z - __uint_as_float(b << 16), x.w - __uint_as_float(b & 0xffff0000u));
 }
 
-/* The step of a block, in each of its lanes. */
-static __device__ __forceinline__ x_step step_of_block(const float4 &x)
+/* The scale of a block, in each of its lanes. */
+static __device__ __forceinline__ x_scale x_scale_of_block(const float4 &x)
 {
     uint32_t largest = largest_of(x);
 #pragma unroll
     for (int d = 1; d < BLOCK_QUADS; d *= 2)
         largest = max(largest, __shfl_xor_sync(ALL_LANES, largest, d));
-    return step_of(largest);
+    return x_scale_of(largest);
 }
 
 /* Byte `i` of each of four words. */
@@ -186,7 +186,7 @@ static __device__ __forceinline__ uint32_t take_bytes(const uint32_t (&from)[4],
 }
 
 static __device__ __forceinline__ void store_integers(uint32_t *unit, const float4 &x,
-                                                      const x_step &of)
+                                                      const x_scale &of)
 {
     const float v[4] = { x.x, x.y, x.z, x.w };
     uint32_t low[4], high[4];
@@ -211,11 +211,11 @@ static __device__ __forceinline__ void store_quad(const row_parts &to, uint32_t 
     const bool is_first = exists && threadIdx.x % BLOCK_QUADS == 0;
     float *numbers = to.numbers + unit * unit_numbers<W> + block;
     if constexpr (W::is_integer) {
-        const x_step of = step_of_block(x);
+        const x_scale of = x_scale_of_block(x);
         if (exists)
             store_integers(to.terms + unit * unit_words<W>, x, of);
         if (is_first)
-            *numbers = of.step * W::first_step;
+            *numbers = of.scale * W::first_scale;
         numbers += UNIT_BLOCKS;
     } else if (exists) {
         store_bf16(to.terms, (int)quad * QUAD, x, terms);

@@ -88,15 +88,15 @@ static __device__ __forceinline__ float4 lane_columns(const float *row, int64_t 
     return make_float4(element(first), element(first + 1), element(first + 8), element(first + 9));
 }
 
-/* The step of a row's block of two k16 steps, of which four neighbouring lanes have `x` from column
+/* The scale of a row's block of two k16 steps, of which four neighbouring lanes have `x` from column
  * `first` on. */
-static __device__ __forceinline__ x_step step_of_block(const float *row, int64_t columns,
-                                                       int64_t first, const float4 &x)
+static __device__ __forceinline__ x_scale x_scale_of_block(const float *row, int64_t columns,
+                                                           int64_t first, const float4 &x)
 {
     uint32_t largest = max(largest_of(x), largest_of(lane_columns(row, columns, first ^ TILE)));
     for (int d = 1; d < 4; d *= 2)
         largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, d));
-    return step_of(largest);
+    return x_scale_of(largest);
 }
 
 static __global__ void pack_kernel(vug_cuda_rows x, int terms, bool apart, bool integers,
@@ -114,8 +114,8 @@ static __global__ void pack_kernel(vug_cuda_rows x, int terms, bool apart, bool 
     const int64_t first = step * TILE + lane % 4 * 2;
     float4 v = lane_columns(row, columns, first);
     if (integers) {
-        const x_step of = step_of_block(row, columns, first, v);
-        v = make_float4(to_step(v.x, of), to_step(v.y, of), to_step(v.z, of), to_step(v.w, of));
+        const x_scale of = x_scale_of_block(row, columns, first, v);
+        v = make_float4(to_scale(v.x, of), to_scale(v.y, of), to_scale(v.z, of), to_scale(v.w, of));
     }
     packed[(group * steps + step) * WARP + lane] =
             make_uint2(term_of(v.x, term) | (uint32_t)term_of(v.y, term) << 16,

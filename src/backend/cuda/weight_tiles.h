@@ -28,7 +28,7 @@
  * where p is the chain of the block's k16 steps from +0 with the codes, each step with h, then with
  * l; y is the sum of the slices. So scales are applied once for both terms. With most integer codes
  * (vug_cuda_takes_integers) x is rounded to integers first (row_integers.h): all sums of p's chain
- * are multiples of the step, and below 2^24 of them, so that p has no error, and integer products
+ * are multiples of its scale, and below 2^24 of them, so that p has no error, and integer products
  * have its bits. The sum of x over 32 columns, which is not rounded so, adds four elements as (x0 +
  * x1) + (x2 + x3), then the eight results pairwise. Every kernel, for any number of rows, gives the
  * bits of this order.

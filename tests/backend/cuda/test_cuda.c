@@ -307,7 +307,7 @@ static void test_rounded_rows_of_blocks_do_not_depend_on_others(void **state)
 }
 
 /* Elements of all magnitudes, blocks of zeros, of the largest integers and, in the first row, of numbers
- * that have no step (cuda/row_integers.h). */
+ * that have no scale (cuda/row_integers.h). */
 static void fill_widely(rng *r, float *x, int64_t rows, int64_t columns)
 {
     enum {
