@@ -150,14 +150,16 @@ static __device__ __forceinline__ void sum_columns(const block_copies &c, const 
     __syncwarp();
 }
 
-/* Stores what a lane has of 16 outputs and all rows. */
-template <int groups>
-static __device__ __forceinline__ void store_sums(block_sums<groups> &to, const float (&sum)[SUMS])
+/* Adds the terms, and stores what a lane has of 16 outputs and all rows. */
+template <int terms, int groups>
+static __device__ __forceinline__ void store_sums(block_sums<groups> &to,
+                                                  const float (&sum)[terms][SUMS])
 {
     const int lane = threadIdx.x % WARP, first = threadIdx.x / WARP * TILE + lane / 4;
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
-        to.y[i / 4 * 8 + lane % 4 * 2 + i % 2][first + i / 2 % 2 * 8] = sum[i];
+        to.y[i / 4 * 8 + lane % 4 * 2 + i % 2][first + i / 2 % 2 * 8] =
+                terms > 1 ? sum[0][i] + sum[terms - 1][i] : sum[0][i];
 }
 
 static __device__ __forceinline__ float4 operator+(const float4 &a, const float4 &b)
@@ -165,31 +167,27 @@ static __device__ __forceinline__ float4 operator+(const float4 &a, const float4
     return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-/* Four outputs: the sum of the blocks' sums, in order, and of the terms. */
-template <int terms, int groups>
-static __device__ __forceinline__ float4 add_blocks(const block_sums<groups> *sums, int row,
+/* Four outputs: the sum of the blocks' sums, in order. */
+template <int groups>
+static __device__ __forceinline__ float4 add_blocks(const block_sums<groups> &sums, int row,
                                                     int output)
 {
-    float4 y[terms];
+    const uint32_t at = shared_address(&sums.y[row][output]);
+    float4 of_block[CLUSTER];
 #pragma unroll
-    for (int term = 0; term < terms; term++) {
-        const float *at = &sums[term].y[row][output];
-        float4 of_block[CLUSTER];
+    for (int i = 0; i < CLUSTER; i++)
+        of_block[i] = load_of_block(at, i);
+    float4 y = of_block[0];
 #pragma unroll
-        for (int i = 0; i < CLUSTER; i++)
-            of_block[i] = load_of_block(shared_address(at), i);
-        y[term] = of_block[0];
-#pragma unroll
-        for (int i = 1; i < CLUSTER; i++)
-            y[term] = y[term] + of_block[i];
-    }
-    return terms > 1 ? y[0] + y[terms - 1] : y[0];
+    for (int i = 1; i < CLUSTER; i++)
+        y = y + of_block[i];
+    return y;
 }
 
 /* Block `rank` of a cluster stores rows rank, rank + 8, .. */
 template <int terms, bool pairs, int groups>
 static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
-                                                  const block_sums<groups> *sums, int rank)
+                                                  const block_sums<groups> &sums, int rank)
 {
     constexpr int outputs = pairs ? (int)GROUP : groups * GROUP;
     constexpr int threads = batch_ring<terms, groups>::threads;
@@ -199,11 +197,12 @@ static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
         const int64_t output = group.first + o % GROUP, out = job.part[group.part].out;
         if (row >= job.rows || !group.exists)
             continue;
-        float4 y = add_blocks<terms, groups>(sums, row, o);
+        float4 y = add_blocks(sums, row, o);
         if (pairs) {
-            const float4 up = add_blocks<terms, groups>(sums, row, GROUP + o);
-            y = make_float4(activate(job, y.x, up.x), activate(job, y.y, up.y),
-                            activate(job, y.z, up.z), activate(job, y.w, up.w));
+            const float4 up = add_blocks(sums, row, GROUP + o);
+            y = make_float4(
+                    activate(job.activation, y.x, up.x), activate(job.activation, y.y, up.y),
+                    activate(job.activation, y.z, up.z), activate(job.activation, y.w, up.w));
         }
         float *to = job.part[group.part].y + row * out + output;
         float of[QUAD] = { y.x, y.y, y.z, y.w };
@@ -230,7 +229,7 @@ static __global__ void __launch_bounds__(batch_ring<terms, groups>::threads,
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     using ring = batch_ring<terms, groups>;
-    static_assert(terms * sizeof(block_sums<groups>) <= ring::stages * ring::stage_bytes,
+    static_assert(sizeof(block_sums<groups>) <= ring::stages * ring::stage_bytes,
                   "sums take the place of the ring");
     extern __shared__ uint8_t unaligned[];
     __shared__ __align__(8) uint64_t full[ring::stages], empty[ring::stages];
@@ -265,11 +264,9 @@ static __global__ void __launch_bounds__(batch_ring<terms, groups>::threads,
     float sum[terms][SUMS] = {};
     sum_columns<terms, groups>(copies, data, sum);
     __syncthreads();
-#pragma unroll
-    for (int term = 0; term < terms; term++)
-        store_sums<groups>(sums[term], sum[term]);
+    store_sums<terms>(*sums, sum);
     cluster_sync();
-    store_rows<terms, pairs, groups>(job, sums, rank);
+    store_rows<terms, pairs, groups>(job, *sums, rank);
     /* A block may not end while another one still reads its sums. */
     cluster_sync();
 #else

@@ -36,11 +36,6 @@ static __device__ __forceinline__ void begin_block(const uint8_t *strip, uint32_
     }
     wgmma_commit();
 }
-
-static __device__ __forceinline__ float activate(const vug_cuda_tile_job &job, float gate, float up)
-{
-    return (job.activation == VUG_OP_GEGLU ? gelu(gate) : silu(gate)) * up;
-}
 #endif
 
 #endif

@@ -3,13 +3,12 @@
 
 /* Storing elements as terms in blocks (activation_blocks.h), by a kernel that computes them. */
 
-#include <cuda_bf16.h>
-
 #include "backend/cuda/activation_blocks.h"
+#include "backend/cuda/device_code.h"
 
 /* Neighbouring columns, which are stored at once. */
 template <int n> struct alignas(2 * n) bf16_columns {
-    __nv_bfloat16 v[n];
+    uint16_t v[n];
 };
 
 /* Stores the terms of n neighbouring columns of a row, from `column` on, in blocks for `rows` rows of
@@ -25,9 +24,14 @@ static __device__ __forceinline__ void store_terms(uint8_t *blocks, int64_t rows
     for (int term = 0; term < terms; term++, to += term_bytes) {
         bf16_columns<n> of;
 #pragma unroll
-        for (int i = 0; i < n; i++) {
-            of.v[i] = __float2bfloat16_rn(v[i]);
-            v[i] -= __bfloat162float(of.v[i]);
+        for (int i = 0; i < n; i += 2) {
+            const uint32_t pair = bf16_pair(v[i], i + 1 < n ? v[i + 1] : 0);
+            v[i] -= __uint_as_float(pair << 16);
+            of.v[i] = (uint16_t)pair;
+            if (i + 1 == n)
+                continue;
+            v[i + 1] -= __uint_as_float(pair & 0xffff0000u);
+            of.v[i + 1] = (uint16_t)(pair >> 16);
         }
         *(bf16_columns<n> *)to = of;
     }

@@ -4,6 +4,7 @@
 /* What the .cu files share. They are compiled without contraction: a product and a sum are fused
  * only where the source says fmaf. */
 
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include "backend/cuda/kernels.h"
@@ -108,6 +109,12 @@ static __device__ __forceinline__ void wait_for_previous(void)
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+
+static __device__ __forceinline__ uint32_t bf16_pair(float low, float high)
+{
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return *(const uint32_t *)&pair;
 }
 
 #endif

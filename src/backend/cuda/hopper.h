@@ -117,6 +117,12 @@ static __device__ __forceinline__ void bulk_copy_to_all(uint32_t to, const void 
                  : "memory");
 }
 
+/* A value that the lanes of a warp share, for the compiler to know it. */
+static __device__ __forceinline__ uint32_t same_in_warp(uint32_t x)
+{
+    return __shfl_sync(0xffffffffu, x, 0);
+}
+
 /* ---- wgmma ------------------------------------------------------------------------------- */
 
 static __device__ __forceinline__ void wgmma_fence(void)
@@ -171,13 +177,13 @@ static __device__ __forceinline__ uint64_t tile_after(uint64_t tile, int bytes)
                  "wgmma.mma_async.sync.aligned.m64n" n "k16.f32.bf16.bf16 {" registers \
                  "}, " operands ", adds, 1, 1, 0;\n}\n"                                \
                  : __VA_ARGS__                                                         \
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "n"((int)adds))
+                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "r"((int)adds))
 
 /* d [64,columns] = a [64,16] b [16,columns], which is added to what d has if `adds`: `a` in the
  * lanes' registers, `b` a swizzled tile of `columns` rows. */
-template <int columns, bool adds = true>
+template <int columns>
 static __device__ __forceinline__ void wgmma_add(float (&d)[columns / 2], const uint4 &a,
-                                                 uint64_t b)
+                                                 uint64_t b, bool adds = true)
 {
     static_assert(columns == 32 || columns == 64 || columns == 128 || columns == 192,
                   "no such product");

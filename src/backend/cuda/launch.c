@@ -1,43 +1,11 @@
 /* From a node of the graph to the launch of its kernels. */
+#include "backend/cuda/launch.h"
+
 #include "backend/cuda/host_calls.h"
-
-/* ---- addresses ------------------------------------------------------------------------ */
-
-static const vug_node *node_at(const vug_cuda_step *s, vug_val v)
-{
-    return vug_graph_at(s->program->graph, v);
-}
-
-static const vug_matrix *matrix_at(const vug_cuda_step *s, vug_val v)
-{
-    return &s->program->weights->matrix[node_at(s, v)->at.param.slot];
-}
-
-/* A weight vector is stored in F32. */
-static const float *vector_at(const vug_cuda_step *s, vug_val v)
-{
-    return (const float *)(const void *)matrix_at(s, v)->data;
-}
-
-static int64_t last_dim(const vug_node *node)
-{
-    return node->shape.dim[node->shape.rank - 1];
-}
-
-/* Rows of the last dimension. */
-static int64_t rows_of(const vug_cuda_step *s, const vug_node *node)
-{
-    return vug_cuda_elements_of(&node->shape, s->in, s->tokens) / last_dim(node);
-}
-
-static cudaStream_t stream_of(const vug_cuda_step *s)
-{
-    return s->stream;
-}
 
 /* ---- elements ---------------------------------------------------------------------------- */
 
-static void launch_elements(const vug_cuda_step *s, uint32_t id)
+void vug_cuda_launch_elements(const vug_cuda_step *s, uint32_t id)
 {
     const vug_node *node = &s->program->graph->node[id];
     const char *kinds = vug_node_operands(node);
@@ -55,289 +23,6 @@ static void launch_elements(const vug_cuda_step *s, uint32_t id)
     vug_cuda_elements(stream_of(s), &job);
 }
 
-/* ---- products ---------------------------------------------------------------------------- */
-
-static void launch_linear(const vug_cuda_step *s, uint32_t id)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    const vug_matrix *w = matrix_at(s, node->in[1]);
-    const vug_cuda_linear_job job = { .w = *w,
-                                      .row_bytes = vug_cuda_row_bytes(w),
-                                      .x = vug_cuda_input_at(s, node->in[0]),
-                                      .y = vug_cuda_value_at(s, (vug_val){ id }),
-                                      .rows = rows_of(s, node),
-                                      .out = last_dim(node) };
-    if (job.rows > 0)
-        vug_cuda_linear(stream_of(s), &job);
-}
-
-static vug_val value_of(uint32_t id)
-{
-    return (vug_val){ id };
-}
-
-/* The first row of a product that begins with a norm, or with a sum and a norm. */
-static vug_cuda_row row_of_product(const vug_cuda_step *s, const vug_cuda_product *product)
-{
-    const vug_graph *g = s->program->graph;
-    const vug_node *linear = &g->node[product->linear[0]], *norm = &g->node[product->norm];
-    vug_cuda_row row = { .x = vug_cuda_input_at(s, linear->in[0]) };
-    if (!product->norm)
-        return row;
-    row.x = vug_cuda_input_at(s, norm->in[0]);
-    row.norm = vector_at(s, norm->in[1]);
-    row.eps = norm->at.norm.eps;
-    row.bias = norm->at.norm.bias;
-    if (!product->add)
-        return row;
-    const vug_node *add = &g->node[product->add];
-    row.add = vug_cuda_input_at(s, add->in[0]);
-    row.x = vug_cuda_input_at(s, add->in[1]);
-    row.sum = vug_cuda_value_at(s, value_of(product->add));
-    if (add->op == VUG_OP_ADD)
-        return row;
-    row.add_norm = vector_at(s, add->in[2]);
-    row.add_eps = add->at.norm.eps;
-    row.add_bias = add->at.norm.bias;
-    return row;
-}
-
-static bool is_single_row(const vug_cuda_step *s, const vug_cuda_product *product)
-{
-    const vug_node *x = node_at(s, s->program->graph->node[product->linear[0]].in[0]);
-    return rows_of(s, x) == 1 && vug_cuda_takes_single_row(last_dim(x), product->norm != 0);
-}
-
-/* Whether a product runs in batch_linear.cu or wide_linear.cu. */
-static bool is_batch(const vug_cuda_step *s, const vug_cuda_product *product)
-{
-    const vug_node *linear = &s->program->graph->node[product->linear[0]];
-    const int64_t rows = rows_of(s, node_at(s, linear->in[0]));
-    return rows > VUG_CUDA_TILE_ROWS && rows <= VUG_CUDA_BATCH_ROWS &&
-           s->program->device->capability == 9 &&
-           matrix_at(s, linear->in[1])->dtype == VUG_DTYPE_BF16;
-}
-
-/* Whether the launches of a product compute the norm, and the sum before it. */
-static bool computes_norm(const vug_cuda_step *s, const vug_cuda_product *product)
-{
-    const vug_node *x = node_at(s, s->program->graph->node[product->linear[0]].in[0]);
-    const bool in_blocks = rows_of(s, x) > VUG_CUDA_FEW_ROWS || is_batch(s, product);
-    return product->norm &&
-           (is_single_row(s, product) || (in_blocks && vug_cuda_takes_normed_rows(last_dim(x))));
-}
-
-static const vug_cuda_product *product_of(const vug_cuda_step *s, uint32_t id)
-{
-    const int32_t index = s->program->product_of[id];
-    return index < 0 ? NULL : &s->program->product[index];
-}
-
-/* Whether attention computes single tokens on tensor cores, each with all of its pages: the kernel for
- * that stores columns in pairs. */
-static bool is_token_attention(const vug_cuda_step *s, const vug_node *node)
-{
-    const int64_t queries = node->shape.dim[1] / s->program->cache[node->at.attn.layer].heads;
-    return s->tokens == s->in->n_spans && s->tokens > VUG_CUDA_DECODE_TOKENS &&
-           node->shape.dim[0] == s->program->token_dim && queries <= VUG_CUDA_PRODUCT_QUERIES &&
-           last_dim(node) % 2 == 0 && vug_cuda_rounds_attention(s->program, node);
-}
-
-/* Whether the kernel that gives a value stores its terms in blocks for the product that reads it: they
- * fit in the place of the value if they are whole. */
-static bool is_in_blocks(const vug_cuda_step *s, uint32_t id)
-{
-    const uint32_t reader = s->program->row_reader[id];
-    if (!reader || !is_batch(s, product_of(s, reader)))
-        return false;
-    const vug_node *node = &s->program->graph->node[id];
-    const vug_node *x = node_at(s, s->program->graph->node[reader].in[0]);
-    const vug_cuda_product *product = product_of(s, id);
-    const bool stores = node->op == VUG_OP_ATTENTION
-                                ? is_token_attention(s, node)
-                                : product && product->activation == id && is_batch(s, product);
-    return stores && rows_of(s, x) % 8 == 0 && last_dim(x) % VUG_CUDA_TILE_PAD == 0;
-}
-
-static void run_prefill(const vug_cuda_step *s, const vug_cuda_prefill_job *job)
-{
-    const vug_cuda_device *device = s->program->device;
-    vug_cuda_prefill_linear(stream_of(s), job, device->capability == 9, device->processors);
-}
-
-/* Expands matrices in codes to tiles of BF16 in `memory`, as many rows at a time as it has room
- * for, and multiplies; `rows` are the rows of x. */
-static void launch_expanded(const vug_cuda_step *s, const vug_cuda_tile_job *few,
-                            const vug_cuda_prefill_job *rows, uint8_t *memory)
-{
-    const int64_t row = vug_cuda_expanded_row(few->columns);
-    const int64_t most = vug_cuda_expanded_rows(few->columns);
-    int64_t used = 0;
-    vug_cuda_prefill_job job = *rows;
-    for (int i = 0; i < few->parts; i++) {
-        for (int64_t first = 0, n; first < few->part[i].out; first += n) {
-            const int64_t left = few->part[i].out - first;
-            uint8_t *to = memory + used * row;
-            n = left < most - used ? left : most - used;
-            const vug_cuda_expand_job expand = {
-                .tiles = few->part[i].tiles +
-                         first / VUG_CUDA_TILE * vug_cuda_padded(few->columns) / VUG_CUDA_TILE_PAD *
-                                 vug_cuda_unit_bytes(few->format),
-                .rows = n,
-                .columns = few->columns,
-                .to = to,
-            };
-            vug_cuda_expand_tiles(stream_of(s), few->format, &expand);
-            job.part[job.parts].tiles = to;
-            job.part[job.parts].y = few->part[i].y + first;
-            job.part[job.parts].out = n;
-            job.part[job.parts++].stride = few->part[i].out;
-            used += vug_cuda_padded(n);
-            if (used < most && (n < left || i + 1 < few->parts))
-                continue;
-            run_prefill(s, &job);
-            job.parts = 0;
-            used = 0;
-        }
-    }
-}
-
-/* The rows of a product, in blocks. Those of a gated product are computed on the way where the
- * product before has left that to it (launch_product). */
-static vug_cuda_blocks_job rows_in_blocks(const vug_cuda_step *s, const vug_cuda_product *product,
-                                          const vug_cuda_tile_job *few)
-{
-    const vug_graph *g = s->program->graph;
-    vug_cuda_blocks_job x = {
-        .rows = few->rows,
-        .columns = few->columns,
-        .terms = few->terms,
-        .integers = few->terms > 1 && vug_cuda_takes_integers(few->format),
-        .blocks = s->ws->scratch,
-        .early = few->early,
-    };
-    if (product->gated && few->rows > VUG_CUDA_FEW_ROWS &&
-        !is_batch(s, &s->program->product[s->program->product_of[product->gated]])) {
-        x.activation = g->node[product->gated].op;
-        x.x = vug_cuda_value_at(s, g->node[product->gated].in[0]);
-        x.up = vug_cuda_value_at(s, g->node[product->gated].in[1]);
-    } else if (computes_norm(s, product)) {
-        x.row = row_of_product(s, product);
-    } else {
-        x.x = vug_cuda_input_at(s, g->node[product->linear[0]].in[0]);
-    }
-    return x;
-}
-
-static void launch_batch(const vug_cuda_step *s, const vug_cuda_product *product,
-                         vug_cuda_tile_job *job)
-{
-    if (product->source && is_in_blocks(s, product->source)) {
-        job->packed = (const uint8_t *)vug_cuda_value_at(s, value_of(product->source));
-    } else {
-        const vug_cuda_blocks_job x = rows_in_blocks(s, product, job);
-        vug_cuda_store_blocks(stream_of(s), &x);
-        job->packed = x.blocks;
-    }
-    if (vug_cuda_takes_wide_linear(job))
-        vug_cuda_wide_linear(stream_of(s), job);
-    else
-        vug_cuda_batch_linear(stream_of(s), job);
-}
-
-/* Products of many rows, without an activation. */
-static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *product,
-                             const vug_cuda_tile_job *few)
-{
-    vug_cuda_blocks_job x = rows_in_blocks(s, product, few);
-    uint8_t *const after =
-            s->ws->scratch + vug_cuda_blocks_bytes(few->rows, few->columns, few->terms);
-    vug_cuda_prefill_job job = { .format = few->format,
-                                 .rows = few->rows,
-                                 .columns = few->columns,
-                                 .terms = few->terms,
-                                 .blocks = x.blocks };
-    if (few->terms > 1 && vug_cuda_needs_sums(few->format))
-        job.x_sums = x.x_sums = (float *)(void *)after;
-    vug_cuda_store_blocks(stream_of(s), &x);
-    if (few->format != VUG_DTYPE_BF16 && few->terms == 1) {
-        job.format = VUG_DTYPE_BF16;
-        launch_expanded(s, few, &job, after);
-        return;
-    }
-    for (job.parts = 0; job.parts < few->parts; job.parts++) {
-        job.part[job.parts].tiles = few->part[job.parts].tiles;
-        job.part[job.parts].y = few->part[job.parts].y;
-        job.part[job.parts].out = few->part[job.parts].out;
-        job.part[job.parts].stride = few->part[job.parts].out;
-    }
-    run_prefill(s, &job);
-}
-
-/* Products of a few rows, or of rows of experts, whose terms are stored in `memory`. */
-static void launch_few_rows(const vug_cuda_step *s, const vug_cuda_rows *x, vug_cuda_tile_job *job,
-                            uint8_t *memory)
-{
-    uint8_t *const sums_at = memory + vug_cuda_packed_bytes(x->rows, x->columns, job->terms);
-    job->rows = x->rows;
-    job->columns = x->columns;
-    job->packed = memory;
-    vug_cuda_pack_rows(stream_of(s), x, job->terms, job->format, memory);
-    if (job->terms > 1 && vug_cuda_needs_sums(job->format)) {
-        float *sums = (float *)(void *)sums_at;
-        vug_cuda_sum_rows(stream_of(s), x, sums);
-        job->x_sums = sums;
-    }
-    vug_cuda_tile_linear(stream_of(s), job);
-}
-
-static void launch_product(const vug_cuda_step *s, const vug_cuda_product *product)
-{
-    const vug_graph *g = s->program->graph;
-    const vug_node *x = node_at(s, g->node[product->linear[0]].in[0]);
-    vug_cuda_tile_job job = { .parts = product->n,
-                              .format = matrix_at(s, g->node[product->linear[0]].in[1])->dtype,
-                              .activation = VUG_OP_LINEAR,
-                              .rows = rows_of(s, x),
-                              .columns = last_dim(x),
-                              .terms = vug_cuda_terms(s->program),
-                              .processors = s->program->device->processors,
-                              .early = s->program->device->capability >= 9 };
-    if (job.rows == 0)
-        return;
-    for (int i = 0; i < product->n; i++) {
-        const vug_node *linear = &g->node[product->linear[i]];
-        job.part[i].tiles = matrix_at(s, linear->in[1])->data;
-        job.part[i].out = last_dim(linear);
-        job.part[i].y = vug_cuda_value_at(s, value_of(product->linear[i]));
-    }
-    const bool batch = is_batch(s, product);
-    if (job.rows > VUG_CUDA_FEW_ROWS && !batch) {
-        launch_many_rows(s, product, &job);
-        if (product->activation && !s->program->row_reader[product->activation])
-            launch_elements(s, product->activation);
-        return;
-    }
-    if (product->activation) {
-        job.activation = g->node[product->activation].op;
-        job.part[0].y = vug_cuda_value_at(s, value_of(product->activation));
-        job.in_blocks = is_in_blocks(s, product->activation);
-    }
-    if (batch) {
-        launch_batch(s, product, &job);
-        return;
-    }
-    if (is_single_row(s, product)) {
-        job.row = row_of_product(s, product);
-        vug_cuda_row_linear(stream_of(s), &job);
-        return;
-    }
-    const vug_cuda_rows rows = { .x = vug_cuda_input_at(s, g->node[product->linear[0]].in[0]),
-                                 .rows = job.rows,
-                                 .columns = job.columns };
-    launch_few_rows(s, &rows, &job, s->ws->scratch);
-}
-
 static void launch_embed(const vug_cuda_step *s, uint32_t id)
 {
     const vug_node *node = &s->program->graph->node[id];
@@ -350,127 +35,6 @@ static void launch_embed(const vug_cuda_step *s, uint32_t id)
                                      .by = node->at.scale.by,
                                      .early = s->program->device->capability >= 9 };
     vug_cuda_embed(stream_of(s), &job);
-}
-
-/* ---- experts ------------------------------------------------------------------------------ */
-
-/* The addresses of the experts' weights that are input `i` of the node. */
-static const uint8_t *const *expert_weights(const vug_cuda_step *s, uint32_t id, int i,
-                                            int *experts)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    *experts = (int)vug_param_slots(node_at(s, node->in[i]));
-    return (const uint8_t *const *)(const void *)s->program->constant[id] +
-           (ptrdiff_t)(i - 2) * 3 * *experts;
-}
-
-/* The product of rows of x with the chosen experts' weights that are input `i` of the node. */
-static void launch_expert_linear(const vug_cuda_step *s, uint32_t id, int i,
-                                 const vug_cuda_expert_job *rows)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    vug_cuda_expert_job job = *rows;
-    job.w = *matrix_at(s, node->in[i]);
-    job.row_bytes = vug_cuda_row_bytes(&job.w);
-    job.data = expert_weights(s, id, i, &job.experts);
-    job.out = node_at(s, node->in[i])->shape.dim[1];
-    vug_cuda_expert_linear(stream_of(s), &job);
-}
-
-static float *scratch_floats(const vug_cuda_step *s, uint64_t at)
-{
-    return (float *)(void *)(s->ws->scratch + at);
-}
-
-/* The outputs [rows,k,width] of the chosen experts, on plain kernels. */
-static void launch_plain_experts(const vug_cuda_step *s, uint32_t id, int64_t rows, int k,
-                                 const vug_cuda_expert_space *at)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    const int64_t hidden = node_at(s, node->in[2])->shape.dim[1];
-    vug_cuda_expert_job job = { .route = vug_cuda_input_at(s, node->in[1]),
-                                .x = vug_cuda_input_at(s, node->in[0]),
-                                .rows = rows * k,
-                                .k = k,
-                                .rows_per_x = k };
-    float *const gate = scratch_floats(s, 0), *const up = scratch_floats(s, at->up);
-    job.y = gate;
-    launch_expert_linear(s, id, 2, &job);
-    job.y = up;
-    launch_expert_linear(s, id, 3, &job);
-    const vug_cuda_element_job activate = { .op = vug_cuda_expert_activation(node),
-                                            .a = gate,
-                                            .b = up,
-                                            .out = gate,
-                                            .n = rows * k * hidden,
-                                            .width = hidden };
-    vug_cuda_elements(stream_of(s), &activate);
-    job.x = gate;
-    job.y = scratch_floats(s, at->down);
-    job.rows_per_x = 1;
-    launch_expert_linear(s, id, 4, &job);
-}
-
-/* The same on tensor cores, in groups of rows that have one expert. */
-static void launch_grouped_experts(const vug_cuda_step *s, uint32_t id, int64_t rows, int k,
-                                   const vug_cuda_expert_space *at)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    const int64_t hidden = node_at(s, node->in[2])->shape.dim[1];
-    float *const gate = scratch_floats(s, 0);
-    int32_t *const expert = (int32_t *)(void *)(s->ws->scratch + at->expert),
-                   *const choice = (int32_t *)(void *)(s->ws->scratch + at->choice);
-    vug_cuda_sort_job sort = { .route = vug_cuda_input_at(s, node->in[1]),
-                               .tokens = rows,
-                               .k = k,
-                               .groups = at->groups,
-                               .expert = expert,
-                               .choice = choice };
-    vug_cuda_tile_job job = { .parts = 2,
-                              .format = matrix_at(s, node->in[2])->dtype,
-                              .activation = vug_cuda_expert_activation(node),
-                              .terms = vug_cuda_terms(s->program),
-                              .chosen = { .expert = expert, .choice = choice },
-                              .processors = s->program->device->processors };
-    vug_cuda_rows x = { .x = vug_cuda_input_at(s, node->in[0]),
-                        .rows = at->groups * VUG_CUDA_GROUP_ROWS,
-                        .columns = last_dim(node_at(s, node->in[0])),
-                        .choice = choice,
-                        .per_row = k };
-    for (int i = 0; i < 2; i++) {
-        job.chosen.data[i] = expert_weights(s, id, 2 + i, &sort.experts);
-        job.part[i].out = hidden;
-    }
-    vug_cuda_sort_experts(stream_of(s), &sort);
-    job.part[0].y = gate;
-    launch_few_rows(s, &x, &job, s->ws->scratch + at->terms);
-    job.parts = 1;
-    job.format = matrix_at(s, node->in[4])->dtype;
-    job.activation = VUG_OP_LINEAR;
-    job.chosen.data[0] = expert_weights(s, id, 4, &sort.experts);
-    job.part[0].y = scratch_floats(s, at->down);
-    job.part[0].out = last_dim(node);
-    x.x = gate;
-    x.columns = hidden;
-    x.per_row = 1;
-    launch_few_rows(s, &x, &job, s->ws->scratch + at->terms);
-}
-
-static void launch_experts(const vug_cuda_step *s, uint32_t id)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    const int64_t rows = rows_of(s, node);
-    const int k = (int)(node_at(s, node->in[1])->shape.dim[1] / 2);
-    if (rows == 0)
-        return;
-    const vug_cuda_expert_space at = vug_cuda_place_experts(s->program, node, rows);
-    if (at.groups > 0)
-        launch_grouped_experts(s, id, rows, k, &at);
-    else
-        launch_plain_experts(s, id, rows, k, &at);
-    vug_cuda_mix_experts(stream_of(s), scratch_floats(s, at.down),
-                         vug_cuda_input_at(s, node->in[1]), rows, last_dim(node), k,
-                         vug_cuda_value_at(s, (vug_val){ id }));
 }
 
 /* ---- norms ----------------------------------------------------------------------------------- */
@@ -644,7 +208,7 @@ static void launch_attention(const vug_cuda_step *s, uint32_t id)
         .window = s->program->kv_layout.group[group].window,
         .pages = (int)vug_cuda_side_pages(node, tokens, s->inputs.keys),
         .terms = vug_cuda_terms(s->program),
-        .in_blocks = is_in_blocks(s, id),
+        .in_blocks = vug_cuda_is_in_blocks(s, id),
         .scale = at->scale,
         .softcap = at->softcap,
     };
@@ -725,19 +289,32 @@ typedef void launch_fn(const vug_cuda_step *step, uint32_t id);
 
 /* Operations of class LEAF and VIEW compute nothing. */
 static launch_fn *const launch_of[VUG_OP_COUNT] = {
-    [VUG_OP_EMBED] = launch_embed,       [VUG_OP_LINEAR] = launch_linear,
-    [VUG_OP_RMS_NORM] = launch_norm,     [VUG_OP_ROPE_TABLE] = launch_rope_table,
-    [VUG_OP_ROPE] = launch_norm,         [VUG_OP_ATTENTION] = launch_attention,
-    [VUG_OP_ADD] = launch_elements,      [VUG_OP_MUL] = launch_elements,
-    [VUG_OP_GELU] = launch_elements,     [VUG_OP_SILU] = launch_elements,
-    [VUG_OP_BIAS] = launch_elements,     [VUG_OP_SCALE] = launch_elements,
-    [VUG_OP_SOFTCAP] = launch_elements,  [VUG_OP_GATHER] = launch_gather,
-    [VUG_OP_ROUTER] = launch_router,     [VUG_OP_ROUTE_SCALE] = launch_route_scale,
-    [VUG_OP_EXPERTS] = launch_experts,   [VUG_OP_HOST_EXPERTS] = vug_cuda_launch_host_call,
-    [VUG_OP_UNIT_NORM] = launch_norm,    [VUG_OP_DEINTERLEAVE] = launch_deinterleave,
-    [VUG_OP_SCALE_BY] = launch_elements, [VUG_OP_HEAD] = launch_gather,
-    [VUG_OP_GEGLU] = launch_elements,    [VUG_OP_SWIGLU] = launch_elements,
-    [VUG_OP_ADD_NORM] = launch_norm,     [VUG_OP_NORM_ROPE] = launch_norm,
+    [VUG_OP_EMBED] = launch_embed,
+    [VUG_OP_LINEAR] = vug_cuda_launch_linear,
+    [VUG_OP_RMS_NORM] = launch_norm,
+    [VUG_OP_ROPE_TABLE] = launch_rope_table,
+    [VUG_OP_ROPE] = launch_norm,
+    [VUG_OP_ATTENTION] = launch_attention,
+    [VUG_OP_ADD] = vug_cuda_launch_elements,
+    [VUG_OP_MUL] = vug_cuda_launch_elements,
+    [VUG_OP_GELU] = vug_cuda_launch_elements,
+    [VUG_OP_SILU] = vug_cuda_launch_elements,
+    [VUG_OP_BIAS] = vug_cuda_launch_elements,
+    [VUG_OP_SCALE] = vug_cuda_launch_elements,
+    [VUG_OP_SOFTCAP] = vug_cuda_launch_elements,
+    [VUG_OP_GATHER] = launch_gather,
+    [VUG_OP_ROUTER] = launch_router,
+    [VUG_OP_ROUTE_SCALE] = launch_route_scale,
+    [VUG_OP_EXPERTS] = vug_cuda_launch_experts,
+    [VUG_OP_HOST_EXPERTS] = vug_cuda_launch_host_call,
+    [VUG_OP_UNIT_NORM] = launch_norm,
+    [VUG_OP_DEINTERLEAVE] = launch_deinterleave,
+    [VUG_OP_SCALE_BY] = vug_cuda_launch_elements,
+    [VUG_OP_HEAD] = launch_gather,
+    [VUG_OP_GEGLU] = vug_cuda_launch_elements,
+    [VUG_OP_SWIGLU] = vug_cuda_launch_elements,
+    [VUG_OP_ADD_NORM] = launch_norm,
+    [VUG_OP_NORM_ROPE] = launch_norm,
 };
 
 bool vug_cuda_has_launch(vug_op op)
@@ -750,25 +327,26 @@ bool vug_cuda_has_launch(vug_op op)
  * the rows of a product may run before it. */
 static launch_fn *own_launch(const vug_cuda_step *s, uint32_t id)
 {
-    const vug_cuda_product *product = product_of(s, id);
+    const vug_cuda_product *product = vug_cuda_product_of(s, id);
     const bool is_before = product && (id == product->norm || id == product->add);
-    if ((product && (!is_before || computes_norm(s, product))) || s->program->rotated_by[id])
+    if ((product && (!is_before || vug_cuda_computes_norm(s, product))) ||
+        s->program->rotated_by[id])
         return NULL;
     return launch_of[s->program->graph->node[id].op];
 }
 
 bool vug_cuda_launches(const vug_cuda_step *step, uint32_t id)
 {
-    const vug_cuda_product *product = product_of(step, id);
+    const vug_cuda_product *product = vug_cuda_product_of(step, id);
     return (product && id == product->at) || own_launch(step, id);
 }
 
 void vug_cuda_launch_node(const vug_cuda_step *step, uint32_t id)
 {
-    const vug_cuda_product *product = product_of(step, id);
+    const vug_cuda_product *product = vug_cuda_product_of(step, id);
     launch_fn *launch = own_launch(step, id);
     if (product && id == product->at)
-        launch_product(step, product);
+        vug_cuda_launch_product(step, product);
     if (launch)
         launch(step, id);
 }

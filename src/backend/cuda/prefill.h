@@ -16,19 +16,23 @@ extern "C" {
 
 /* ---- row_blocks.cu -------------------------------------------------------------------- */
 
-/* Stores the terms of x, of gelu(x) * up or of silu(x) * up, or of rows with a norm, in blocks
- * (activation_blocks.h). */
+/* Rows that a kernel stores as terms in blocks (activation_blocks.h). */
+typedef struct {
+    int64_t rows, columns;
+    int terms;
+    bool integers; /* with two terms: rows are rounded to integers first (row_integers.h) */
+    uint8_t *blocks;
+    float *x_sums; /* also their sums over 32 columns (weight_tiles.h): [columns / 32,rows], where
+                      rows are padded as those of blocks; NULL: not stored */
+} vug_cuda_blocks;
+
+/* Stores x, gelu(x) * up or silu(x) * up, or rows with a norm. */
 typedef struct {
     const float *x, *up; /* [rows,columns]; up NULL: no activation */
     vug_op activation;   /* VUG_OP_GEGLU or VUG_OP_SWIGLU */
     vug_cuda_row row;    /* with a norm: the first row in place of x and up; others follow it */
-    int64_t rows, columns;
-    int terms;
-    bool integers; /* with two terms: x is rounded to integers first (row_integers.h) */
-    uint8_t *blocks;
-    float *x_sums; /* also the sums of x over 32 columns (weight_tiles.h): [columns / 32,rows], where
-                      rows are padded as those of blocks; NULL: not stored */
-    bool early;    /* as in vug_cuda_tile_job */
+    vug_cuda_blocks to;
+    bool early; /* as in vug_cuda_tile_job */
 } vug_cuda_blocks_job;
 void vug_cuda_store_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job);
 /* Whether rows of so many columns can have a norm. */
@@ -51,11 +55,20 @@ typedef struct {
     int terms;             /* of x: 1 or 2 */
     const uint8_t *blocks; /* x */
     const float *x_sums;   /* if the format needs them */
+    vug_op activation;     /* VUG_OP_GEGLU or VUG_OP_SWIGLU of two parts, on devices of compute
+                              capability 9.0; or VUG_OP_LINEAR */
+    vug_cuda_blocks to;    /* where the activation is stored in place of y, from the block of its
+                              first output on; `out` is a multiple of 64 */
 } vug_cuda_prefill_job;
 
 /* `hopper`: the device has compute capability 9.0; `processors`: its multiprocessors. */
 void vug_cuda_prefill_linear(cudaStream_t stream, const vug_cuda_prefill_job *job, bool hopper,
                              int processors);
+
+/* ---- wgmma_linear.cu ------------------------------------------------------------------ */
+
+/* The same on devices of compute capability 9.0. */
+void vug_cuda_wgmma_linear(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors);
 
 /* ---- block_tiles.cu ----------------------------------------------------------------------- */
 
@@ -73,11 +86,12 @@ static inline int64_t vug_cuda_expanded_row(int64_t columns)
     return vug_cuda_padded(columns) * (int64_t)sizeof(uint16_t);
 }
 
-/* Rows of a matrix that are expanded together: a multiple of 64. */
+/* Rows of matrices that are expanded together: a multiple of 128, so that a pair can share them. */
 static inline int64_t vug_cuda_expanded_rows(int64_t columns)
 {
-    const int64_t most = (256 << 20) / vug_cuda_expanded_row(columns) / VUG_CUDA_TILE_PAD;
-    return (most > 0 ? most : 1) * VUG_CUDA_TILE_PAD;
+    const int64_t pad = 2 * VUG_CUDA_TILE_PAD;
+    const int64_t most = (256 << 20) / vug_cuda_expanded_row(columns) / pad;
+    return (most > 0 ? most : 1) * pad;
 }
 
 /* ---- mma_attention.cu ------------------------------------------------------------------ */

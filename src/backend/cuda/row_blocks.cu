@@ -6,9 +6,9 @@
 #include "backend/cuda/row_math.h"
 #include "backend/cuda/weight_numbers.h"
 
-enum { CHUNK = 8 };
+/* ---- chunks of eight columns, of which four neighbouring lanes have 32 -------------------------- */
 
-/* ---- chunks of eight elements --------------------------------------------------------------- */
+enum { CHUNK = 8 };
 
 /* Eight elements of a row; zeros past its end. */
 static __device__ __forceinline__ void read_chunk(const float *row, int64_t first, int64_t columns,
@@ -52,19 +52,18 @@ static __device__ __forceinline__ void round_to_scale(float (&v)[CHUNK])
 }
 
 /* Stores the terms and the sum of chunk `chunk` of a row. */
-static __device__ __forceinline__ void store_chunk(const vug_cuda_blocks_job &job, int64_t row,
+static __device__ __forceinline__ void store_chunk(const vug_cuda_blocks &to, int64_t row,
                                                    int64_t chunk, float (&v)[CHUNK])
 {
     const int64_t first = chunk * CHUNK;
-    if (job.x_sums)
-        store_sum(job.x_sums + first / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(job.rows) + row,
-                  v);
-    if (job.integers)
+    if (to.x_sums)
+        store_sum(to.x_sums + first / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(to.rows) + row, v);
+    if (to.integers)
         round_to_scale(v);
-    if (job.terms == 1)
-        store_terms<1>(job.blocks, job.rows, job.columns, row, first, v);
+    if (to.terms == 1)
+        store_terms<1>(to.blocks, to.rows, to.columns, row, first, v);
     else
-        store_terms<2>(job.blocks, job.rows, job.columns, row, first, v);
+        store_terms<2>(to.blocks, to.rows, to.columns, row, first, v);
 }
 
 /* ---- rows as they are, or with an activation ------------------------------------------------ */
@@ -77,16 +76,16 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     const int64_t first = chunk * CHUNK;
     start_next();
     wait_for_previous();
-    if (first >= vug_cuda_padded(job.columns))
+    if (first >= vug_cuda_padded(job.to.columns))
         return;
     float v[CHUNK], up[CHUNK];
-    read_chunk(job.x + row * job.columns, first, job.columns, v);
+    read_chunk(job.x + row * job.to.columns, first, job.to.columns, v);
     if (job.up) {
-        read_chunk(job.up + row * job.columns, first, job.columns, up);
+        read_chunk(job.up + row * job.to.columns, first, job.to.columns, up);
         for (int i = 0; i < CHUNK; i++)
-            v[i] = (job.activation == VUG_OP_GEGLU ? gelu(v[i]) : silu(v[i])) * up[i];
+            v[i] = activate(job.activation, v[i], up[i]);
     }
-    store_chunk(job, row, chunk, v);
+    store_chunk(job.to, row, chunk, v);
 }
 
 /* ---- rows with a norm ------------------------------------------------------------------------ */
@@ -100,7 +99,7 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     extern __shared__ float4 row_memory[];
     float *const result = (float *)row_memory; /* [padded columns] */
     const vug_cuda_row &r = job.row;
-    const int n = (int)job.columns, padded = (int)vug_cuda_padded(n);
+    const int n = (int)job.to.columns, padded = (int)vug_cuda_padded(n);
     const int64_t row = blockIdx.x;
     float x[most], add[most], norm[most], add_norm[most];
     start_next();
@@ -146,7 +145,7 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     for (int chunk = threadIdx.x; chunk < padded / CHUNK; chunk += ROW_THREADS) {
         const float4 a = row_memory[2 * chunk], b = row_memory[2 * chunk + 1];
         float v[CHUNK] = { a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w };
-        store_chunk(job, row, chunk, v);
+        store_chunk(job.to, row, chunk, v);
     }
 }
 
@@ -162,13 +161,13 @@ bool vug_cuda_takes_normed_rows(int64_t columns)
 template <int most>
 static void launch_norm_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job)
 {
-    launch_early(stream, norm_blocks_kernel<most>, dim3((unsigned)job->rows), ROW_THREADS,
-                 (size_t)vug_cuda_padded(job->columns) * sizeof(float), job->early, *job);
+    launch_early(stream, norm_blocks_kernel<most>, dim3((unsigned)job->to.rows), ROW_THREADS,
+                 (size_t)vug_cuda_padded(job->to.columns) * sizeof(float), job->early, *job);
 }
 
 static void choose_most(cudaStream_t stream, const vug_cuda_blocks_job *job)
 {
-    const int64_t padded = vug_cuda_padded(job->columns);
+    const int64_t padded = vug_cuda_padded(job->to.columns);
     if (padded <= 5 * ROW_THREADS)
         launch_norm_blocks<5>(stream, job);
     else if (padded <= 10 * ROW_THREADS)
@@ -185,7 +184,7 @@ void vug_cuda_store_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job)
         choose_most(stream, job);
         return;
     }
-    const dim3 grid((unsigned)job->rows,
-                    blocks_for(vug_cuda_padded(job->columns), CHUNK * ROW_THREADS));
+    const dim3 grid((unsigned)job->to.rows,
+                    blocks_for(vug_cuda_padded(job->to.columns), CHUNK * ROW_THREADS));
     launch_early(stream, store_blocks_kernel, grid, ROW_THREADS, 0, job->early, *job);
 }

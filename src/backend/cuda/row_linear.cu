@@ -52,23 +52,6 @@ static __device__ __forceinline__ row_tile find_tile(const vug_cuda_tile_job &jo
     return tile_of_part(job, 2, tile - second, row_bytes);
 }
 
-/* Loads stay where they are written: earlier ones would take registers that weights need. */
-static __device__ __forceinline__ uint4 load_terms(uint32_t at)
-{
-    uint4 v;
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "r"(at));
-    return v;
-}
-
-static __device__ __forceinline__ uint2 load_words(uint32_t at)
-{
-    uint2 v;
-    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(at));
-    return v;
-}
-
 /* What a lane takes of two tiles of x: the first terms, and the second if W is codes. */
 struct bf16_half {
     uint4 high, low;
@@ -87,13 +70,13 @@ static __device__ __forceinline__ auto load_half(uint32_t x, const float *number
 {
     enum { TERM_BYTES = 64 };
     if constexpr (W::is_integer) {
-        return integer_half{ load_words(x + half * (int)sizeof(uint2)), numbers[half],
+        return integer_half{ load_shared_words2(x + half * (int)sizeof(uint2)), numbers[half],
                              W::needs_sums ? numbers[UNIT_BLOCKS + half] : 0 };
     } else {
         bf16_half of;
-        of.high = load_terms(x + half * unit_words<W> * 2);
+        of.high = load_shared_words4(x + half * unit_words<W> * 2);
         if constexpr (W::is_scaled)
-            of.low = load_terms(x + half * unit_words<W> * 2 + TERM_BYTES);
+            of.low = load_shared_words4(x + half * unit_words<W> * 2 + TERM_BYTES);
         of.sums = numbers + half;
         return of;
     }
@@ -164,25 +147,21 @@ static __device__ __forceinline__ void multiply_unit(float (&sum)[4], const W &w
         multiply_half(sum, w, 2 * half, load_half<W>(x, numbers, half));
 }
 
-/* The sums of the slices of a tile: for BF16, one sum for each term of x; for codes, one sum for both
- * terms. */
-typedef float row_slice_sums[2][SLICES][TILE];
+/* The sums of the slices of a tile, of both terms of x. */
+typedef float row_slice_sums[SLICES][TILE];
 
-template <bool both>
-static __device__ __forceinline__ void store_slice(row_slice_sums &to, const float (&sum)[4])
+/* `apart`: columns 0 and 1 of the product are the sums of the two terms. */
+static __device__ __forceinline__ void store_slice(row_slice_sums &to, const float (&sum)[4],
+                                                   bool apart)
 {
     const int lane = threadIdx.x % WARP, slice = threadIdx.x / WARP, e = lane / 4;
     if (lane % 4 != 0)
         return; /* columns 2 and above of the product */
-    to[0][slice][e] = sum[0];
-    to[0][slice][e + 8] = sum[2];
-    if (both)
-        return;
-    to[1][slice][e] = sum[1];
-    to[1][slice][e + 8] = sum[3];
+    to[slice][e] = apart ? sum[0] + sum[1] : sum[0];
+    to[slice][e + 8] = apart ? sum[2] + sum[3] : sum[2];
 }
 
-static __device__ __forceinline__ float sum_slices(const float (&y)[SLICES][TILE], int e)
+static __device__ __forceinline__ float sum_slices(const row_slice_sums &y, int e)
 {
     float sum = y[0][e];
 #pragma unroll
@@ -191,23 +170,16 @@ static __device__ __forceinline__ float sum_slices(const float (&y)[SLICES][TILE
     return sum;
 }
 
-/* Output e of a tile. */
-static __device__ __forceinline__ float add_terms(const row_slice_sums &sums, int terms, int e)
-{
-    const float y = sum_slices(sums[0], e);
-    return terms > 1 ? y + sum_slices(sums[1], e) : y;
-}
-
 /* Stores the outputs of a tile, as one warp. */
-template <typename W, bool pairs>
+template <bool pairs>
 static __device__ __forceinline__ void finish_tile(const vug_cuda_tile_job &job,
                                                    const row_slice_sums *sums, const row_tile &of)
 {
     const int lane = threadIdx.x % WARP;
-    float y = add_terms(sums[pairs ? lane / TILE : 0], W::is_scaled ? 1 : job.terms, lane % TILE);
+    float y = sum_slices(sums[pairs ? lane / TILE : 0], lane % TILE);
     const float up = __shfl_down_sync(0xffffffffu, y, TILE);
     if (pairs)
-        y = (job.activation == VUG_OP_GEGLU ? gelu(y) : silu(y)) * up;
+        y = activate(job.activation, y, up);
     if (lane < min(of.outputs, (int)TILE))
         of.y[lane] = y;
 }
@@ -277,29 +249,17 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
                         w[j].load(load + j * W::bytes);
                 }
             }
-            store_slice<W::is_scaled>(sums[turn][part], sum);
+            store_slice(sums[turn][part], sum, !W::is_scaled && job.terms > 1);
             at = next;
         }
         __syncthreads();
         if (slice > 0)
             continue;
-        finish_tile<W, pairs>(job, sums[turn], of);
+        finish_tile<pairs>(job, sums[turn], of);
     }
 }
 
 /* ---- the kernel with rings -------------------------------------------------------------------- */
-
-/* Loads from shared memory; a pointer is an address there. */
-struct load_shared {
-    static __device__ __forceinline__ uint4 words4(const void *p)
-    {
-        return load_terms((uint32_t)(uintptr_t)p);
-    }
-    static __device__ __forceinline__ uint2 words2(const void *p)
-    {
-        return load_words((uint32_t)(uintptr_t)p);
-    }
-};
 
 /* How a warp copies its slices ahead: a stage of its ring has `chunk` units of each part. */
 struct row_ring {
@@ -387,7 +347,7 @@ static __device__ __forceinline__ void store_slices(row_slice_sums (&to)[parts],
     for (int i = 0; i < parts; i++) {
         if constexpr (!W::is_integer)
             W::restore(sum[i]);
-        store_slice<W::is_scaled>(to[i], sum[i]);
+        store_slice(to[i], sum[i], false);
     }
 }
 
@@ -467,8 +427,8 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
         __syncthreads();
         if (slice > 0)
             continue;
-        finish_tile<W, pairs>(job, sums[turn],
-                              find_tile<pairs>(job, 0, tile, tiles, stream.row_bytes));
+        finish_tile<pairs>(job, sums[turn],
+                           find_tile<pairs>(job, 0, tile, tiles, stream.row_bytes));
     }
 #else
     __trap(); /* the launch asks for the capability */

@@ -83,16 +83,27 @@ static __device__ __forceinline__ float normalised(const vug_cuda_norm_job &job,
     return job.w ? y * (job.w[i] + job.bias) : y;
 }
 
+/* x / (1 + exp(v)), without a branch; beyond 80 the result is as good as 0. */
+static __device__ __forceinline__ float over_exp(float x, float v)
+{
+    return x * reciprocal(1.0f + expf(fminf(v, 80)));
+}
+
 /* x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3) */
 static __device__ __forceinline__ float gelu(float x)
 {
-    const float v = x * fmaf(x * x, -0.0713548162726f, -1.5957691216057f);
-    return x / (1.0f + expf(v));
+    return over_exp(x, x * fmaf(x * x, -0.0713548162726f, -1.5957691216057f));
 }
 
 static __device__ __forceinline__ float silu(float x)
 {
-    return x / (1.0f + expf(-x));
+    return over_exp(x, -x);
+}
+
+/* VUG_OP_GEGLU or VUG_OP_SWIGLU */
+static __device__ __forceinline__ float activate(vug_op activation, float gate, float up)
+{
+    return (activation == VUG_OP_GEGLU ? gelu(gate) : silu(gate)) * up;
 }
 
 #endif

@@ -335,18 +335,21 @@ static __device__ __forceinline__ void store_slice(slice_sums<n> &sums, int step
     }
 }
 
+/* The sum of the slices of element `e` of a row, of which each is that of `terms` rows. */
 template <int n>
 static __device__ __forceinline__ float sum_slices(const slice_sums<n> &sums, int step, int row,
-                                                   int e)
+                                                   int terms, int e)
 {
-    float y = sums.y[step % 2][0][row][e];
-    for (int s = 1; s < SLICES; s++)
-        y += sums.y[step % 2][s][row][e];
+    float y = 0;
+    for (int s = 0; s < SLICES; s++) {
+        const float(*of)[TILE] = sums.y[step % 2][s];
+        const float slice = terms > 1 ? of[row][e] + of[row + 1][e] : of[row][e];
+        y = s == 0 ? slice : y + slice;
+    }
     return y;
 }
 
-/* Adds the slices of a tile and the terms, where these have sums of their own, and stores the sums,
- * or applies the activation first. `gate` is what the thread keeps of the first part's tile. */
+/* Adds the slices of a tile and stores the sums, or applies the activation first. `gate` is what the thread keeps of the first part's tile. */
 template <typename W, int n, int kept, bool chosen>
 static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, int step,
                                                   const slice_sums<n> &sums, float (&gate)[kept])
@@ -360,15 +363,13 @@ static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, 
         const int64_t row = (int64_t)blockIdx.y * rows + i / TILE, output = at.tile * TILE + e;
         if (i >= rows * TILE || row >= job.rows)
             break;
-        float y = sum_slices(sums, step, term, e);
-        if (terms > 1)
-            y += sum_slices(sums, step, term + 1, e);
+        float y = sum_slices(sums, step, term, terms, e);
         if (pairs && at.part == 0) {
             gate[k] = y;
             continue;
         }
         if (pairs)
-            y = (job.activation == VUG_OP_GEGLU ? gelu(gate[k]) : silu(gate[k])) * y;
+            y = activate(job.activation, gate[k], y);
         const int to = pairs ? 0 : at.part;
         const int64_t y_row = chosen ? job.chosen.choice[row] : row;
         if (output < job.part[to].out && y_row >= 0)

@@ -18,12 +18,6 @@ static __device__ __forceinline__ float bf16_value(uint32_t bits)
     return __uint_as_float(bits << 16);
 }
 
-static __device__ __forceinline__ uint32_t bf16_pair(float low, float high)
-{
-    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-    return *(const uint32_t *)&pair;
-}
-
 static __device__ __forceinline__ float half_value(uint32_t bits)
 {
     return __half2float(__ushort_as_half((unsigned short)bits));

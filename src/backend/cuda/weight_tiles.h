@@ -15,9 +15,9 @@
  *
  * A product y[r,o] = sum of x[r,i] w[o,i] takes x as one or two terms in BF16: h = bf16(x) and, if
  * there are two, l = bf16(x - h), which together have 16 significant bits. The columns are cut into
- * 8 slices of whole 64s. A slice is one chain of k16 steps of the tensor core in ascending order,
- * with one F32 accumulator that begins at +0; then ((s0 + s1) + s2) + .. + s7 in F32, where an
- * empty slice is +0. y is that sum for h, plus that sum for l.
+ * 8 slices of whole 64s. A slice of a term is one chain of k16 steps of the tensor core in ascending
+ * order, with one F32 accumulator that begins at +0; the slice s is that of h plus that of l, and an
+ * empty one is +0. y is ((s0 + s1) + s2) + .. + s7 in F32.
  *
  * Weights in codes, w = scale * code + offset, are rounded to BF16 if x has one term. If it has
  * two, a slice is a chain over its blocks of columns with one scale, which begins at +0:

@@ -163,18 +163,18 @@ static __device__ __forceinline__ void refill_rows(const vug_cuda_tile_job &job,
 
 /* ---- sums --------------------------------------------------------------------------------- */
 
-/* Adds a slice's sums to those so far; `sum` becomes zero. */
+/* Adds a slice's sums, of both terms, to those so far; `sum` becomes zero. */
 template <int terms>
-static __device__ __forceinline__ void add_slice(float (&all)[terms][SUMS],
-                                                 float (&sum)[terms][SUMS], bool first)
+static __device__ __forceinline__ void add_slice(float (&all)[SUMS], float (&sum)[terms][SUMS],
+                                                 bool first)
 {
 #pragma unroll
-    for (int term = 0; term < terms; term++) {
+    for (int i = 0; i < SUMS; i++) {
+        const float of_terms = terms > 1 ? sum[0][i] + sum[terms - 1][i] : sum[0][i];
+        all[i] = first ? of_terms : all[i] + of_terms;
 #pragma unroll
-        for (int i = 0; i < SUMS; i++) {
-            all[term][i] = first ? sum[term][i] : all[term][i] + sum[term][i];
+        for (int term = 0; term < terms; term++)
             sum[term][i] = 0;
-        }
     }
 }
 
@@ -209,19 +209,15 @@ static __device__ __forceinline__ void store_results(const vug_cuda_tile_job &jo
     }
 }
 
-/* Adds the terms and stores a warp's results. Of a pair, the warp of the gate activates the first
+/* Stores a warp's results. Of a pair, the warp of the gate activates the first
  * half of the rows, and that of the up the second one. */
 template <int terms, bool pairs>
 static __device__ __forceinline__ void finish_unit(const vug_cuda_tile_job &job, int unit,
                                                    exchanged_sums &exchanged,
-                                                   float (&all)[terms][SUMS])
+                                                   const float (&y)[SUMS])
 {
     const output_strip strip = find_strip<pairs>(job, unit);
     const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    float *y = all[0];
-#pragma unroll
-    for (int i = 0; terms > 1 && i < SUMS; i++)
-        y[i] = all[0][i] + all[terms - 1][i];
     if (!pairs) {
         store_results<terms, SUMS>(job, strip, strip.part, 0, y);
         return;
@@ -237,7 +233,7 @@ static __device__ __forceinline__ void finish_unit(const vug_cuda_tile_job &job,
 #pragma unroll
     for (int i = 0; i < half; i++) {
         const float other = of[!is_up][i][lane], own = is_up ? y[half + i] : y[i];
-        result[i] = activate(job, is_up ? other : own, is_up ? own : other);
+        result[i] = activate(job.activation, is_up ? other : own, is_up ? own : other);
     }
     pair_sync();
     store_results<terms, half>(job, strip, 0, is_up ? ROWS / 2 : 0, result);
@@ -283,7 +279,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     bool first = true;
     while (at.unit < end) {
         const int unit = at.unit;
-        float sum[terms][SUMS] = {}, all[terms][SUMS];
+        float sum[terms][SUMS] = {}, all[SUMS];
 #pragma unroll 1
         for (int slice = 0; slice < SLICES; slice++) {
             const int last = blocks * (slice + 1) / SLICES;

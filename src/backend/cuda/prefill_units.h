@@ -1,0 +1,131 @@
+#ifndef VUG_BACKEND_CUDA_PREFILL_UNITS_H
+#define VUG_BACKEND_CUDA_PREFILL_UNITS_H
+
+/* How the kernels for products of many rows divide their work, and where their operands lie. */
+
+#include "backend/cuda/device_code.h"
+#include "backend/cuda/prefill.h"
+
+enum {
+    TILE = VUG_CUDA_TILE,
+    SLICES = VUG_CUDA_SLICES,
+    STEPS = VUG_CUDA_TILE_PAD / TILE, /* tiles of 16 outputs in a block of columns */
+    UNIT_SUMS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
+    TOKEN_TILES = 8, /* tiles of tokens that all rows are multiplied with before the next ones */
+};
+
+/* A unit of work: rows of a weight for a tile of tokens. */
+struct product_unit {
+    int part;
+    int64_t row, token; /* the first ones */
+};
+
+/* Groups of `rows` rows of the weights, of which a pair of parts has the same. */
+static __host__ __device__ __forceinline__ int64_t count_groups(const vug_cuda_prefill_job &job,
+                                                                int rows)
+{
+    int64_t n = 0;
+    for (int p = 0; p < (job.activation == VUG_OP_LINEAR ? job.parts : 1); p++)
+        n += (job.part[p].out + rows - 1) / rows;
+    return n;
+}
+
+static __host__ __device__ __forceinline__ int64_t count_units(const vug_cuda_prefill_job &job,
+                                                               int rows, int tokens)
+{
+    return count_groups(job, rows) * ((job.rows + tokens - 1) / tokens);
+}
+
+/* Unit `i`, where a unit has `rows` rows of a weight. Those that run at the same time share a few
+ * tiles of tokens and a few groups of rows, which so stay in the device's cache. */
+static __device__ __forceinline__ product_unit find_unit(const vug_cuda_prefill_job &job, int64_t i,
+                                                         int rows, int tokens)
+{
+    const int64_t tiles = (job.rows + tokens - 1) / tokens, groups = count_groups(job, rows);
+    const int64_t first = i / (groups * TOKEN_TILES) * TOKEN_TILES,
+                  of = min((int64_t)TOKEN_TILES, tiles - first), in_tiles = i - first * groups;
+    int64_t row = in_tiles / of * rows;
+    int p = 0;
+    while (p + 1 < job.parts && row >= (job.part[p].out + rows - 1) / rows * rows) {
+        row -= (job.part[p].out + rows - 1) / rows * rows;
+        p++;
+    }
+    return { p, row, (first + in_tiles % of) * tokens };
+}
+
+/* The strip of 16 rows of a part from `row` on; the last rows where these do not exist. */
+template <typename W>
+static __device__ __forceinline__ const uint8_t *strip_at(const vug_cuda_prefill_job &job, int part,
+                                                          int64_t row, int64_t blocks)
+{
+    const int64_t last = (job.part[part].out - 1) / TILE;
+    return job.part[part].tiles + min(row / TILE, last) * blocks * W::bytes;
+}
+
+static __device__ __forceinline__ int64_t count_blocks(const vug_cuda_prefill_job &job)
+{
+    return vug_cuda_blocks_of(job.columns);
+}
+
+/* Blocks of slice `s`. */
+static __device__ __forceinline__ int64_t slice_blocks(const vug_cuda_prefill_job &job, int s)
+{
+    const int64_t padded = vug_cuda_padded(job.columns);
+    return (vug_cuda_slice_begin(padded, s + 1) - vug_cuda_slice_begin(padded, s)) /
+           VUG_CUDA_TILE_PAD;
+}
+
+static __device__ __forceinline__ int64_t block_bytes(const vug_cuda_prefill_job &job)
+{
+    return vug_cuda_block_rows(job.rows) * VUG_CUDA_BLOCK_ROW_BYTES;
+}
+
+static __device__ __forceinline__ int64_t term_bytes(const vug_cuda_prefill_job &job)
+{
+    return count_blocks(job) * block_bytes(job);
+}
+
+/* Where the first term of x's rows from `row` on lies in block 0; block b lies b * block_bytes(job)
+ * on, and the second term term_bytes(job). */
+static __device__ __forceinline__ const uint8_t *rows_at(const vug_cuda_prefill_job &job,
+                                                         int64_t row)
+{
+    return job.blocks + row * VUG_CUDA_BLOCK_ROW_BYTES;
+}
+
+/* Adds a slice's sums, of all terms, to those so far. */
+template <int terms, int n>
+static __device__ __forceinline__ void add_slice(float (&all)[n], const float (&sum)[terms][n],
+                                                 bool first)
+{
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        const float of_terms = terms > 1 ? sum[0][i] + sum[terms - 1][i] : sum[0][i];
+        all[i] = first ? of_terms : all[i] + of_terms;
+    }
+}
+
+/* Stores what a lane has of 16 outputs, from `row` on, and n / 4 * 8 tokens. */
+template <int n>
+static __device__ __forceinline__ void store_sums(const vug_cuda_prefill_job &job,
+                                                  const product_unit &u, int64_t row,
+                                                  const float (&all)[n])
+{
+    const int lane = threadIdx.x % WARP;
+    const int64_t first = u.token + lane % 4 * 2, output = row + lane / 4;
+    const int64_t stride = job.part[u.part].stride;
+    float *y = job.part[u.part].y + first * stride + output;
+    const int tokens = (int)min(job.rows - first, (int64_t)n * 2);
+    const int outputs = (int)min(job.part[u.part].out - output, (int64_t)TILE);
+#pragma unroll
+    for (int i = 0; i < n; i += 4, y += 8 * stride) {
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const int token = i / 4 * 8 + k % 2, o = k / 2 * 8;
+            if (token < tokens && o < outputs)
+                y[k % 2 * stride + o] = all[i + k];
+        }
+    }
+}
+
+#endif
