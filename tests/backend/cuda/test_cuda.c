@@ -216,15 +216,6 @@ static void run_gated(vug_op activation, vug_activations activations, const vug_
     help_graph_release(&m);
 }
 
-static vug_weight random_matrix(rng *r, int64_t rows, int64_t columns)
-{
-    return (vug_weight){ .name = "w",
-                         .dtype = VUG_DTYPE_BF16,
-                         .rows = rows,
-                         .columns = columns,
-                         .data = random_weights(r, VUG_DTYPE_BF16, (size_t)(rows * columns), 0) };
-}
-
 /* Each row has the bits of the row alone. */
 static void check_rows_of_gated(vug_op activation, vug_activations activations, const vug_weight *w,
                                 bool down, const float *x, int64_t rows)
@@ -242,20 +233,30 @@ static void check_rows_of_gated(vug_op activation, vug_activations activations, 
     vug_free(whole);
 }
 
-static void check_gated(vug_op activation, int64_t hidden, int64_t columns, int64_t rows)
+/* Gate and up have the format `gate`, the third matrix has `down`. */
+static void check_gated_formats(vug_op activation, vug_dtype gate, vug_dtype down, int64_t hidden,
+                                int64_t columns, int64_t rows)
 {
     rng r = { 3 };
     float *x = vug_alloc((size_t)(rows * columns), sizeof(*x));
-    const vug_weight w[] = { random_matrix(&r, hidden, columns), random_matrix(&r, hidden, columns),
-                             random_matrix(&r, OUT, hidden) };
+    const vug_matrix m[] = { make_matrix(&r, gate, hidden, columns),
+                             make_matrix(&r, gate, hidden, columns),
+                             make_matrix(&r, down, OUT, hidden) };
+    const vug_weight w[] = { weight_of(&m[0], hidden), weight_of(&m[1], hidden),
+                             weight_of(&m[2], OUT) };
     assert_non_null(x);
     rng_fill(&r, x, (size_t)(rows * columns));
     check_rows_of_gated(activation, VUG_ACTIVATIONS_Q8, w, false, x, rows);
     check_rows_of_gated(activation, VUG_ACTIVATIONS_Q8, w, true, x, rows);
     check_rows_of_gated(activation, VUG_ACTIVATIONS_BF16, w, true, x, rows);
     for (int i = 0; i < 3; i++)
-        free_weights(w[i].data, 0);
+        free_matrix(&m[i]);
     vug_free(x);
+}
+
+static void check_gated(vug_op activation, int64_t hidden, int64_t columns, int64_t rows)
+{
+    check_gated_formats(activation, VUG_DTYPE_BF16, VUG_DTYPE_BF16, hidden, columns, rows);
 }
 
 static void test_gated_rows_do_not_depend_on_others(void **state)
@@ -273,6 +274,29 @@ static void test_gated_rows_do_not_depend_on_others(void **state)
     check_gated(VUG_OP_SWIGLU, 7040, 320, 40);
     check_gated(VUG_OP_GEGLU, 13056, 640, 64);
     check_gated(VUG_OP_GEGLU, 200, 320, 70);
+}
+
+/* An activation of many rows is stored as the next product reads it, if its blocks are whole. */
+static void test_gated_rows_of_a_prefill_do_not_depend_on_others(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    static const vug_dtype formats[] = { VUG_DTYPE_BF16,  VUG_DTYPE_Q4_0, VUG_DTYPE_Q8_0,
+                                         VUG_DTYPE_Q4_K,  VUG_DTYPE_Q6_K, VUG_DTYPE_E4M3,
+                                         VUG_DTYPE_MXFP4, VUG_DTYPE_MLX4, VUG_DTYPE_MLX8 };
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        check_gated_formats(VUG_OP_GEGLU, formats[i], formats[i], 256, 256, 72);
+        check_gated_formats(VUG_OP_SWIGLU, VUG_DTYPE_BF16, formats[i], 256, 200, 200);
+        check_gated_formats(VUG_OP_GEGLU, formats[i], VUG_DTYPE_BF16, 320, 512, 136);
+        /* Tiles of 128 rows. */
+        check_gated_formats(VUG_OP_GEGLU, formats[i], formats[i], 256, 256, 8000);
+    }
+    /* Tiles of 192 rows, and more weights than are expanded together. */
+    check_gated(VUG_OP_SWIGLU, 256, 200, 6336);
+    check_gated_formats(VUG_OP_SWIGLU, VUG_DTYPE_Q4_0, VUG_DTYPE_Q4_0, 8192, 10240, 72);
+    /* Rows without whole blocks. */
+    check_gated(VUG_OP_GEGLU, 256, 320, 70);
 }
 
 static void test_rounded_rows_of_blocks_do_not_depend_on_others(void **state)
@@ -614,6 +638,7 @@ int main(void)
         cmocka_unit_test(test_products_are_those_of_decoded_weights),
         cmocka_unit_test(test_rounded_rows_do_not_depend_on_others),
         cmocka_unit_test(test_gated_rows_do_not_depend_on_others),
+        cmocka_unit_test(test_gated_rows_of_a_prefill_do_not_depend_on_others),
         cmocka_unit_test(test_rounded_rows_of_blocks_do_not_depend_on_others),
         cmocka_unit_test(test_integer_rows_may_have_any_magnitude),
         cmocka_unit_test(test_router_picks_the_best),
