@@ -117,7 +117,7 @@ static __device__ __forceinline__ void bulk_copy_to_all(uint32_t to, const void 
                  : "memory");
 }
 
-/* A value that the lanes of a warp share, for the compiler to know it. */
+/* x, which the lanes of a warp share, so that the compiler knows it. */
 static __device__ __forceinline__ uint32_t same_in_warp(uint32_t x)
 {
     return __shfl_sync(0xffffffffu, x, 0);

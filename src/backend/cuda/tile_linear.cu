@@ -349,7 +349,8 @@ static __device__ __forceinline__ float sum_slices(const slice_sums<n> &sums, in
     return y;
 }
 
-/* Adds the slices of a tile and stores the sums, or applies the activation first. `gate` is what the thread keeps of the first part's tile. */
+/* Adds the slices of a tile and stores the sums, or applies the activation first. `gate` is what the
+ * thread keeps of the first part's tile. */
 template <typename W, int n, int kept, bool chosen>
 static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, int step,
                                                   const slice_sums<n> &sums, float (&gate)[kept])
