@@ -101,10 +101,10 @@ bool vug_cuda_is_in_blocks(const vug_cuda_step *s, uint32_t id)
         return false;
     const vug_node *node = &p->graph->node[id], *x = node_at(s, p->graph->node[reader].in[0]);
     const bool activates = product && product->activation == id;
-    const bool stores =
-            is_batch(s, to) ? (activates && is_batch(s, product)) ||
-                                      (node->op == VUG_OP_ATTENTION && is_token_attention(s, node))
-                            : activates && is_wgmma(s, product) && is_wgmma(s, to);
+    bool stores = activates && is_wgmma(s, product) && is_wgmma(s, to);
+    if (is_batch(s, to))
+        stores = activates ? is_batch(s, product)
+                           : node->op == VUG_OP_ATTENTION && is_token_attention(s, node);
     return stores && last_dim(x) % VUG_CUDA_TILE_PAD == 0 &&
            vug_cuda_block_rows(rows_of(s, x)) * last_dim(x) <=
                    vug_shape_elements(&node->shape, p->limits.batch, p->limits.rows);
