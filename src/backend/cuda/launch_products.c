@@ -207,7 +207,7 @@ static void launch_expanded_pair(const vug_cuda_step *s, const vug_cuda_tile_job
 }
 
 /* Brings the rows of a product into blocks, if they are not there yet. Those of a gated product are
- * computed on the way where the product before has left that to it (launch_product). */
+ * computed on the way where the product before has left that to it (vug_cuda_launch_product). */
 static void store_rows(const vug_cuda_step *s, const vug_cuda_product *product,
                        const vug_cuda_tile_job *few, const vug_cuda_blocks *to)
 {

@@ -48,8 +48,9 @@ static __device__ __forceinline__ void group_sync(void)
     asm volatile("barrier.sync %0, %1;" ::"r"(1 + own_group()), "n"((int)GROUP_THREADS) : "memory");
 }
 
-/* A lane's sums, of outputs g = lane / 4 and g + 8 and two of eight tokens, as wgmma gives them:
- * element i has token i / 4 * 8 + lane % 4 * 2 + i % 2 and output g + i / 2 % 2 * 8. */
+/* Activates half of the tokens of a lane, for which it exchanges sums with that of the other part. y
+ * has them as wgmma gives them: element i is that of token i / 4 * 8 + lane % 4 * 2 + i % 2 and
+ * output lane / 4 + i / 2 % 2 * 8. */
 template <int n>
 static __device__ __forceinline__ void activate_half(vug_op activation, float4 *exchange,
                                                      const float (&y)[2 * n], float (&v)[n])

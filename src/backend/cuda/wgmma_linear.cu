@@ -92,7 +92,8 @@ static __device__ __forceinline__ void copy_tokens(const vug_cuda_prefill_job &j
     }
 }
 
-/* The weights of strip `strip` of a block. */
+/* The weights of strip `strip` of a block, of which a warpgroup has four: of a pair of parts, two of
+ * the gate and two of the up. */
 template <typename W, bool pairs>
 static __device__ __forceinline__ const uint8_t *strip_of_block(const vug_cuda_prefill_job &job,
                                                                 const product_unit &u, int rank,

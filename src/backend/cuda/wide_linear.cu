@@ -209,8 +209,8 @@ static __device__ __forceinline__ void store_results(const vug_cuda_tile_job &jo
     }
 }
 
-/* Stores a warp's results. Of a pair, the warp of the gate activates the first
- * half of the rows, and that of the up the second one. */
+/* Stores a warp's results. Of a pair, the warp of the gate activates the first half of the rows, and
+ * that of the up the second one. */
 template <int terms, bool pairs>
 static __device__ __forceinline__ void finish_unit(const vug_cuda_tile_job &job, int unit,
                                                    exchanged_sums &exchanged,

@@ -191,7 +191,7 @@ static void test_rounded_rows_do_not_depend_on_others(void **state)
     /* So many outputs that wide_linear.cu takes them, for some blocks twice. */
     check_rounded_rows(VUG_DTYPE_BF16, 13000, 200, 17);
     check_rounded_rows(VUG_DTYPE_BF16, 26000, 768, 64);
-    /* So many that prefill_linear.cu takes tiles of 128 and 192 rows. */
+    /* So many that wgmma_linear.cu takes tiles of 128 and 192 rows. */
     check_rounded_rows(VUG_DTYPE_BF16, OUT, 38, 8000);
     check_rounded_rows(VUG_DTYPE_BF16, OUT, 200, 20000);
 }
@@ -315,7 +315,7 @@ static void test_rounded_rows_of_blocks_do_not_depend_on_others(void **state)
             check_rounded_rows(formats[i], OUT, columns[j], 20);
             check_rounded_rows(formats[i], OUT, columns[j], 70);
         }
-        /* So many that prefill_linear.cu takes tiles of 128 rows. */
+        /* So many that wgmma_linear.cu takes tiles of 128 rows. */
         check_rounded_rows(formats[i], OUT, 256, 8000);
     }
     /* Half a unit of 64 columns, and more weights than are expanded together. */
