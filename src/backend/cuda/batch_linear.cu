@@ -12,8 +12,7 @@
 
 enum {
     CLUSTER = VUG_CUDA_SLICES,
-    GROUP = 64, /* outputs of a warpgroup */
-    QUAD = 4,
+    GROUP = 64,      /* outputs of a warpgroup */
     GROUP_WARPS = 4, /* a strip each */
 };
 

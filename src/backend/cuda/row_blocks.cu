@@ -91,43 +91,47 @@ static __global__ void __launch_bounds__(ROW_THREADS)
 /* ---- rows with a norm ------------------------------------------------------------------------ */
 
 /* A block computes a row; a thread has elements t, t + 256, .. of it, in the order of row_squares.
- * Weights are loaded before the kernel before has ended. */
+ * Weights are loaded before the kernel before has ended, to shared memory, since registers decide
+ * how many blocks run at once. */
 template <int most>
 static __global__ void __launch_bounds__(ROW_THREADS)
         norm_blocks_kernel(const __grid_constant__ vug_cuda_blocks_job job)
 {
     extern __shared__ float4 row_memory[];
-    float *const result = (float *)row_memory; /* [padded columns] */
     const vug_cuda_row &r = job.row;
     const int n = (int)job.to.columns, padded = (int)vug_cuda_padded(n);
-    const int64_t row = blockIdx.x;
-    float x[most], add[most], norm[most], add_norm[most];
+    float *const norm = (float *)row_memory, *const add_norm = norm + padded;
+    const int64_t row = blockIdx.x, at = row * n + threadIdx.x;
+    const float *const x_at = r.x + at, *const add_at = r.add ? r.add + at : NULL;
+    const int left = n - (int)threadIdx.x; /* element i exists if it is less */
+    float x[most], add[most];
     start_next();
-#pragma unroll
-    for (int i = 0; i < most; i++) {
-        const int e = threadIdx.x + i * ROW_THREADS;
-        norm[i] = e < n ? r.norm[e] + r.bias : 0;
-        add_norm[i] = r.add_norm && e < n ? r.add_norm[e] + r.add_bias : 0;
-    }
+    copy_async(norm, r.norm, n);
+    if (r.add_norm)
+        copy_async(add_norm, r.add_norm, n);
     wait_for_previous();
 #pragma unroll
     for (int i = 0; i < most; i++) {
-        const int e = threadIdx.x + i * ROW_THREADS;
-        x[i] = e < n ? r.x[row * n + e] : 0;
-        add[i] = r.add && e < n ? r.add[row * n + e] : 0;
+        x[i] = i * ROW_THREADS < left ? x_at[i * ROW_THREADS] : 0;
+        add[i] = add_at && i * ROW_THREADS < left ? add_at[i * ROW_THREADS] : 0;
     }
-    if (r.add) {
+    wait_async();
+    if (add_at) {
         float squares = 0;
 #pragma unroll
         for (int i = 0; i < most; i++)
             squares = fmaf(x[i], x[i], squares);
         const float by = r.add_norm ? norm_factor(block_sum<0>(squares), n, r.add_eps) : 0;
+        const float *const add_norm_at = add_norm + threadIdx.x;
+        float *const sum_at = r.sum + at;
 #pragma unroll
         for (int i = 0; i < most; i++) {
-            const int e = threadIdx.x + i * ROW_THREADS;
-            x[i] = add[i] + (r.add_norm ? x[i] * by * add_norm[i] : x[i]);
-            if (e < n)
-                r.sum[row * n + e] = x[i];
+            if (i * ROW_THREADS >= left)
+                continue;
+            if (r.add_norm)
+                x[i] = x[i] * by * (add_norm_at[i * ROW_THREADS] + r.add_bias);
+            x[i] += add[i];
+            sum_at[i * ROW_THREADS] = x[i];
         }
     }
     float squares = 0;
@@ -135,11 +139,12 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     for (int i = 0; i < most; i++)
         squares = fmaf(x[i], x[i], squares);
     const float by = norm_factor(block_sum<1>(squares), n, r.eps);
+    float *const result_at = norm + threadIdx.x; /* an element replaces its weight */
 #pragma unroll
     for (int i = 0; i < most; i++) {
-        const int e = threadIdx.x + i * ROW_THREADS;
-        if (e < padded)
-            result[e] = x[i] * by * norm[i];
+        float *const result = result_at + i * ROW_THREADS;
+        if (i * ROW_THREADS < padded - (int)threadIdx.x)
+            *result = i * ROW_THREADS < left ? x[i] * by * (*result + r.bias) : 0;
     }
     __syncthreads();
     for (int chunk = threadIdx.x; chunk < padded / CHUNK; chunk += ROW_THREADS) {
@@ -161,8 +166,9 @@ bool vug_cuda_takes_normed_rows(int64_t columns)
 template <int most>
 static void launch_norm_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job)
 {
+    const size_t bytes = (size_t)vug_cuda_padded(job->to.columns) * sizeof(float);
     launch_early(stream, norm_blocks_kernel<most>, dim3((unsigned)job->to.rows), ROW_THREADS,
-                 (size_t)vug_cuda_padded(job->to.columns) * sizeof(float), job->early, *job);
+                 job->row.add_norm ? 2 * bytes : bytes, job->early, *job);
 }
 
 static void choose_most(cudaStream_t stream, const vug_cuda_blocks_job *job)

@@ -6,23 +6,6 @@
 
 #include "backend/cuda/row_terms.h"
 
-static __device__ __forceinline__ void copy_async(float *to, const float *from, int n)
-{
-    const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
-    if (n % QUAD == 0) {
-#pragma unroll 1
-        for (int i = threadIdx.x; i < n / QUAD; i += ROW_THREADS)
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + 16 * i),
-                         "l"(from + QUAD * i)
-                         : "memory");
-        return;
-    }
-#pragma unroll 1
-    for (int i = threadIdx.x; i < n; i += ROW_THREADS)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + 4 * i), "l"(from + i)
-                     : "memory");
-}
-
 /* Begins to copy the weights of norms. */
 static __device__ __forceinline__ void copy_norms(const vug_cuda_row &r, int n,
                                                   const row_parts &parts)
@@ -70,7 +53,7 @@ static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, cons
     copy_async(parts.x, r.x, n);
     if (r.add)
         copy_async(parts.add, r.add, n);
-    asm volatile("cp.async.wait_all;" ::: "memory");
+    wait_async();
     __syncthreads();
     const float squares = r.add ? block_sum<1>(add_row(r, n, parts)) : row_squares(parts.x, n);
     const float by = norm_factor(squares, n, r.eps);

@@ -5,7 +5,7 @@
 
 #include "backend/cuda/device_code.h"
 
-enum { ROW_THREADS = 256, ROW_WARPS = ROW_THREADS / WARP };
+enum { ROW_THREADS = 256, ROW_WARPS = ROW_THREADS / WARP, QUAD = 4 };
 
 /* The sum of what each of ROW_THREADS threads has added up, the same in each: lanes are added
  * pairwise, then warps in order. A kernel calls each instance, by `place`, at most once. */
@@ -30,6 +30,31 @@ static __device__ __forceinline__ void load_elements(const float *x, int n, int 
 #pragma unroll
     for (int j = 0; j < LOADS_TOGETHER; j++)
         v[j] = i + j * ROW_THREADS < n ? x[i + j * ROW_THREADS] : 0;
+}
+
+/* Begins to copy elements to shared memory, through the cache of the multiprocessor, whose blocks copy
+ * the same ones; all threads of a block take part. */
+static __device__ __forceinline__ void copy_async(float *to, const float *from, int n)
+{
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+    if (n % QUAD == 0) {
+#pragma unroll 1
+        for (int i = threadIdx.x; i < n / QUAD; i += ROW_THREADS)
+            asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(at + 16 * i),
+                         "l"(from + QUAD * i)
+                         : "memory");
+        return;
+    }
+#pragma unroll 1
+    for (int i = threadIdx.x; i < n; i += ROW_THREADS)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + 4 * i), "l"(from + i)
+                     : "memory");
+}
+
+/* Until what the thread copies is there. */
+static __device__ __forceinline__ void wait_async(void)
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
 /* The sum of squares of a row, the same in each of ROW_THREADS threads. Thread t adds elements t,

@@ -27,7 +27,6 @@ static_assert((int)SLICE_THREADS == (int)ROW_THREADS,
 static const uint32_t ALL_LANES = 0xffffffffu;
 
 enum {
-    QUAD = 4,
     MAX_ROW = 24576,        /* columns that fit into shared memory */
     MAX_NORMED_ROW = 10240, /* with the operands of norms and sums */
     UNIT_BLOCKS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
