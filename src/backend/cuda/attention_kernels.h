@@ -54,7 +54,7 @@ typedef struct {
     int pages;      /* at least those that a token sees: they are computed side by side; or 0 */
     int terms;      /* of queries and weights of keys on tensor cores: 1 or 2 */
     bool in_blocks; /* `out` gets `terms` terms of the results, in whole blocks of rows
-                       [tokens,heads * E] (activation_blocks.h): of single tokens without `pages` */
+                       [tokens,heads * E] (activation_blocks.h), without `pages` */
     float scale, softcap;
 } vug_cuda_attention_job;
 

@@ -7,9 +7,12 @@
  * are joined in ascending order. In a page,
  *
  *     score   a chain of m16n8k16 over the head's columns in ascending order, from +0
- *     p       2^(score - most), `most` the greatest score of the page that the query sees, both
- *             times log2 e; 0 where it does not see the key
- *     sum     p times 1, sums p times values: a chain of m16n8k16 over the 64 keys, from +0
+ *     p       2^(score by - most), rounded once before the power: `by` is the scale times log2 e,
+ *             `most` that of the greatest score of the page that the query sees; 0 where it does not
+ *             see the key
+ *     sum     of p, or of its term if there is one: for l = 0 .. 3 keys 2 l, 2 l + 1, 2 l + 8,
+ *             2 l + 9, .. in pairs, one pair after the other; then l = 0 and 1, 2 and 3, and both
+ *     sums    p times values: a chain of m16n8k16 over the 64 keys, from +0
  *
  * A chain of wgmma gives the same bits. Queries and p are taken as one or two terms of the cache's
  * type, h = round(x) and, if there are two, l = round(x - h); a step of a chain adds the product of
@@ -22,6 +25,7 @@
  * b, of the first row and then of the second.
  */
 #include "backend/cuda/attention_rows.h"
+#include "backend/cuda/block_stores.h"
 #include "backend/cuda/page_join.h"
 
 enum { KEY_STEPS = KEYS / 16 };
@@ -49,25 +53,29 @@ static __device__ __forceinline__ query_sight sight_of(const vug_cuda_attention_
 }
 
 /* What a page gives the two queries of a lane, rows lane / 4 and lane / 4 + 8 of the product: the
- * greatest score, the sum of p, and the terms of p as first operands. */
+ * greatest score, the sum of the lane's p, and the terms of p as first operands. */
 template <int terms> struct page_weights {
     float most[2], sum[2];
     uint32_t p[KEY_STEPS][terms][4];
 };
 
-static __device__ __forceinline__ void scale_scores(const vug_cuda_attention_job &job,
-                                                    float (&s)[KEYS / 2])
+/* What scores are multiplied with, a positive number, to be exponents of 2; 1 if it changes them. */
+static __device__ __forceinline__ float scale_scores(const vug_cuda_attention_job &job,
+                                                     float (&s)[KEYS / 2])
 {
+    const float by = job.scale * LOG2_E;
     if (job.softcap > 0) {
 #pragma unroll
         for (int i = 0; i < KEYS / 2; i++)
             s[i] = tanhf(s[i] * job.scale / job.softcap) * (job.softcap * LOG2_E);
-        return;
-    }
-    const float by = job.scale * LOG2_E;
+    } else if (!(by > 0)) {
 #pragma unroll
-    for (int i = 0; i < KEYS / 2; i++)
-        s[i] *= by;
+        for (int i = 0; i < KEYS / 2; i++)
+            s[i] *= by;
+    } else {
+        return by;
+    }
+    return 1;
 }
 
 /* -INFINITY in place of scores of keys that a query does not see. */
@@ -112,30 +120,27 @@ static __device__ __forceinline__ void weigh_keys(const vug_cuda_attention_job &
                                                   const query_sight (&sight)[2],
                                                   page_weights<terms> &w)
 {
-    scale_scores(job, s);
+    const float by = scale_scores(job, s);
     if (!all)
         hide_keys(s, page, sight);
-    w.most[0] = greatest_score(s, 0);
-    w.most[1] = greatest_score(s, 1);
-    const float by[2] = { w.most[0] == -INFINITY ? 0 : w.most[0],
-                          w.most[1] == -INFINITY ? 0 : w.most[1] };
-    float sum[4] = { 0 };
+    w.most[0] = greatest_score(s, 0) * by;
+    w.most[1] = greatest_score(s, 1) * by;
+    w.sum[0] = w.sum[1] = 0;
+    const float least[2] = { w.most[0] == -INFINITY ? 0 : -w.most[0],
+                             w.most[1] == -INFINITY ? 0 : -w.most[1] };
 #pragma unroll
     for (int step = 0; step < KEY_STEPS; step++) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const float *pair = s + (2 * step + i / 2) * 4 + i % 2 * 2;
-            const float low = power(pair[0] - by[i % 2]), high = power(pair[1] - by[i % 2]);
-            w.p[step][0][i] = T::pair(low, high);
+            const float low = power(fmaf(pair[0], by, least[i % 2]));
+            const float high = power(fmaf(pair[1], by, least[i % 2]));
+            const uint32_t p = w.p[step][0][i] = T::pair(low, high);
             if (terms > 1)
                 w.p[step][terms - 1][i] = T::pair(T::rest(low), T::rest(high));
+            w.sum[i % 2] += terms > 1 ? low + high : T::low(p) + T::high(p);
         }
-#pragma unroll
-        for (int term = 0; term < terms; term++)
-            mma_add<T>(sum, w.p[step][term], T::ones, T::ones);
     }
-    w.sum[0] = sum[0];
-    w.sum[1] = sum[2];
 }
 
 /* The results of the pages so far: of the two queries of a lane, and `columns` columns. */
@@ -181,9 +186,12 @@ static __device__ __forceinline__ void begin_join(page_sums<columns> &all,
 {
 #pragma unroll
     for (int r = 0; r < 2; r++) {
+        float sum = w.sum[r];
+        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
         by[r] = join_by(all.most[r], w.most[r]);
         all.most[r] = by[r].most;
-        all.sum[r] = fmaf(w.sum[r], by[r].added, all.sum[r] * by[r].so_far);
+        all.sum[r] = fmaf(sum, by[r].added, all.sum[r] * by[r].so_far);
     }
 }
 
@@ -196,6 +204,34 @@ static __device__ __forceinline__ void join_columns(float *all, const float (&pa
     for (int i = 0; i < n; i++) {
         const join_factors &f = by[i / 2 % 2];
         all[i] = fmaf(page[i], f.added, all[i] * f.so_far);
+    }
+}
+
+/* Stores the results of a head of a token, a lane's r-th query: columns from column `first` on. */
+template <int terms, int columns>
+static __device__ __forceinline__ void store_head(const vug_cuda_attention_job &job, int64_t token,
+                                                  int64_t head, int first, int r,
+                                                  const page_sums<columns> &all)
+{
+    const int width = (int)job.cache.width;
+    float *const out = job.out + (token * job.heads + head) * width;
+#pragma unroll
+    for (int i = 0; i < columns / 8; i++) {
+        const int e = first + i * 8 + threadIdx.x % 4 * 2;
+        float y[2] = { quotient(all.out[i * 4 + r * 2], all.sum[r]),
+                       quotient(all.out[i * 4 + r * 2 + 1], all.sum[r]) };
+        if (e >= width)
+            continue;
+        if (job.in_blocks) {
+            store_terms<terms>((uint8_t *)job.out, job.tokens, job.heads * width, token,
+                               head * width + e, y);
+        } else if (width % 2 == 0) {
+            *(float2 *)(out + e) = make_float2(y[0], y[1]);
+        } else {
+            out[e] = y[0];
+            if (e + 1 < width)
+                out[e + 1] = y[1];
+        }
     }
 }
 

@@ -30,7 +30,15 @@ struct type_f16 {
     {
         return x - __half2float(__float2half_rn(x));
     }
-    static constexpr uint32_t ones = 0x3c003c00;
+    /* The elements of a pair. */
+    static __device__ __forceinline__ float low(uint32_t pair)
+    {
+        return kv_f16(pair & 0xffff);
+    }
+    static __device__ __forceinline__ float high(uint32_t pair)
+    {
+        return kv_f16(pair >> 16);
+    }
 };
 
 struct type_bf16 {
@@ -44,7 +52,14 @@ struct type_bf16 {
     {
         return x - __bfloat162float(__float2bfloat16_rn(x));
     }
-    static constexpr uint32_t ones = 0x3f803f80;
+    static __device__ __forceinline__ float low(uint32_t pair)
+    {
+        return kv_bf16(pair);
+    }
+    static __device__ __forceinline__ float high(uint32_t pair)
+    {
+        return __uint_as_float(pair & 0xffff0000u);
+    }
 };
 
 template <typename T>
@@ -68,9 +83,10 @@ static __device__ __forceinline__ void mma_add(float *d, const uint32_t (&a)[4],
 /* Where chunk `chunk` of row `row` lies in rows of `width` elements: chunks are permuted, so that
  * the same chunk of eight rows is in different banks. */
 template <int width> struct row_layout {
+    static constexpr int row_bytes = width * 2;
     static __device__ __forceinline__ int at(int row, int chunk)
     {
-        return row * width * 2 + (chunk ^ row % 8) * CHUNK_BYTES;
+        return row * row_bytes + (chunk ^ row % 8) * CHUNK_BYTES;
     }
 };
 
@@ -104,21 +120,41 @@ static __device__ __forceinline__ uint4 read_chunk(bool q8, const kv_part &part,
     return make_uint4(x[0], x[1], x[2], x[3]);
 }
 
-/* Keys, or values, 0 .. keys - 1 of a page; zeros for the others, and past the cache's columns. A
- * thread stores one chunk of every `step`th key. */
+/* Copies chunk `chunk` of keys `key`, key + step, .., of which `keys` exist. Keys are `stride`
+ * elements long: a constant, so that addresses differ by constants, or, if that is 0, `any`. */
+template <typename L, int step, int stride>
+static __device__ __forceinline__ void copy_chunks(const uint8_t *from, int64_t any, int key,
+                                                   int chunk, int keys, uint32_t to)
+{
+    const int64_t key_bytes = 2 * (stride > 0 ? stride : any);
+    constexpr int period = step < 8 ? 8 / step : 1; /* then chunks are permuted alike */
+    uint32_t at[period];
+#pragma unroll
+    for (int i = 0; i < period; i++)
+        at[i] = to + L::at(key + i * step, chunk);
+#pragma unroll 8
+    for (int i = 0; i < KEYS / step; i++)
+        copy_chunk(at[i % period] + i / period * period * step * L::row_bytes,
+                   from + i * step * key_bytes, key + i * step < keys);
+}
+
+/* Keys, or values, 0 .. keys - 1 of a page; zeros for the others, and past the cache's columns. So many
+ * neighbouring threads take part; each stores one chunk of every `step`th key. */
 template <typename T, typename L, int width, int threads>
 static __device__ __forceinline__ void load_rows(bool q8, const kv_part &part, int keys,
                                                  uint8_t *to)
 {
     constexpr int chunks = width / CHUNK_ELEMENTS, step = threads / chunks;
     const int chunk = threadIdx.x % chunks, e = chunk * CHUNK_ELEMENTS;
-    int key = threadIdx.x / chunks;
+    int key = threadIdx.x % threads / chunks;
     if (!q8 && part.stride % CHUNK_ELEMENTS == 0) {
         const uint8_t *from = part.element + (key * part.stride + e) * 2;
         const uint32_t base = shared_address(to);
-#pragma unroll 8
-        for (int i = 0; i < KEYS / step; i++, key += step, from += step * part.stride * 2)
-            copy_chunk(base + L::at(key, chunk), from, key < keys && e < part.stride);
+        if (part.stride == width)
+            copy_chunks<L, step, width>(from, 0, key, chunk, keys, base);
+        else
+            copy_chunks<L, step, 0>(from, part.stride, key, chunk, e < part.stride ? keys : 0,
+                                    base);
         return;
     }
 #pragma unroll 4
@@ -131,19 +167,24 @@ static __device__ __forceinline__ void load_rows(bool q8, const kv_part &part, i
 struct head_pages {
     uint8_t *const *table;
     int head, end;
+
+    __device__ __forceinline__ uint8_t *at(int page) const
+    {
+        return page * KEYS < end ? table[page] : NULL;
+    }
 };
 
-/* The keys, or the values, of a page, as a group of copies; none past the end. */
+/* The keys, or the values, of page `page`, which lies at `memory`, as a group of copies; none past the
+ * end. */
 template <typename T, typename L, int width, int threads>
 static __device__ __forceinline__ void load_part(const vug_cuda_kv_cache &cache,
-                                                 const head_pages &from, int page, bool values,
-                                                 uint8_t *to)
+                                                 const head_pages &from, int page, uint8_t *memory,
+                                                 bool values, uint8_t *to)
 {
     const int n = min(from.end - page * KEYS, (int)KEYS);
     if (n > 0)
         load_rows<T, L, width, threads>(cache.format == VUG_KV_Q8,
-                                        kv_part_at(cache, from.table[page], from.head, values), n,
-                                        to);
+                                        kv_part_at(cache, memory, from.head, values), n, to);
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 

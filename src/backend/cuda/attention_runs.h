@@ -96,14 +96,15 @@ static __device__ __forceinline__ void store_query(uint8_t *to, int term_bytes,
     }
 }
 
-/* Rounds the queries of a block of so many threads and rows. */
+/* Rounds the queries of a block of so many rows; so many threads take part, this is the one of
+ * `index`. */
 template <typename T, typename L, int width, int terms, int threads, int rows>
 static __device__ void load_queries(const vug_cuda_attention_job &job, const token_run &run,
-                                    uint8_t *to)
+                                    int index, uint8_t *to)
 {
     enum { WAITING = 4 }; /* loads that wait together */
     constexpr int chunks = width / CHUNK_ELEMENTS;
-    for (int first = threadIdx.x; first < rows * chunks; first += WAITING * threads) {
+    for (int first = index; first < rows * chunks; first += WAITING * threads) {
         float x[WAITING][CHUNK_ELEMENTS];
 #pragma unroll
         for (int j = 0; j < WAITING; j++) {
@@ -123,26 +124,17 @@ static __device__ void load_queries(const vug_cuda_attention_job &job, const tok
 }
 
 /* Stores the results of a lane's two queries: `columns` columns from column `first` on. */
-template <int columns>
+template <int terms, int columns>
 static __device__ __forceinline__ void store_queries(const vug_cuda_attention_job &job,
                                                      const token_run &run, int row, int first,
                                                      const page_sums<columns> &all)
 {
-    const int lane = threadIdx.x % WARP;
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-        const int at = row + lane / 4 + r * 8;
-        float *out = job.out + ((run.token + at / run.per_kv) * job.heads +
-                                run.pages.head * run.per_kv + at % run.per_kv) *
-                                       job.cache.width;
-        if (at / run.per_kv >= run.tokens)
-            continue;
-#pragma unroll
-        for (int i = 0; i < columns / 4; i++) {
-            const int e = first + i / 2 * 8 + lane % 4 * 2 + i % 2;
-            if (e < job.cache.width)
-                out[e] = all.out[i / 2 * 4 + r * 2 + i % 2] / all.sum[r];
-        }
+        const int at = row + threadIdx.x % WARP / 4 + r * 8, token = at / run.per_kv;
+        if (token < run.tokens)
+            store_head<terms>(job, run.token + token, run.pages.head * run.per_kv + at % run.per_kv,
+                              first, r, all);
     }
 }
 

@@ -179,7 +179,7 @@ static __device__ void merge_all(const vug_cuda_attention_job &job, const attent
             sum = fmaf(factors.sum[h][page], added, sum * so_far);
             value = fmaf(x, added, value * so_far);
         }
-        job.out[(q.token * job.heads + q.head) * width + i] = value / sum;
+        job.out[(q.token * job.heads + q.head) * width + i] = quotient(value, sum);
     }
 }
 

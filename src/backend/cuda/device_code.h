@@ -94,6 +94,14 @@ static __device__ __forceinline__ float warp_max(float x)
     return x;
 }
 
+/* value / sum, rounded once, from 1 / sum rounded once (Markstein 1990), which is computed once for
+ * many values. */
+static __device__ __forceinline__ float quotient(float value, float sum)
+{
+    const float by = 1 / sum, q = value * by;
+    return fmaf(fmaf(-q, sum, value), by, q);
+}
+
 /* Programmatic dependent launch, from compute capability 9.0 on: a kernel that is launched so may
  * begin as soon as all blocks of the one before have called start_next, or ended; what those wrote
  * is there only after wait_for_previous. */

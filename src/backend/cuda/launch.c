@@ -162,7 +162,7 @@ static void launch_tokens(const vug_cuda_step *s, const vug_node *node,
     job.pages = run ? 0 : (int)vug_cuda_side_pages(node, n, s->inputs.keys);
     if (job.pages <= VUG_CUDA_BLOCK_PAGES)
         job.pages = 0;
-    if (run && s->program->device->capability == 9 && vug_cuda_takes_wgmma_attention(&job))
+    if (run && s->program->device->capability == 9 && vug_cuda_takes_wgmma_attention(&job.cache))
         vug_cuda_wgmma_attention(stream_of(s), &job);
     else
         vug_cuda_mma_attention(stream_of(s), &job, run);
@@ -177,7 +177,7 @@ static void launch_rounded_attention(const vug_cuda_step *s, const vug_node *nod
     int64_t first = 0, waiting = 0; /* the first token that no launch has taken */
     for (int i = 0; job->token == s->inputs.query && i < s->in->n_spans; i++) {
         const int64_t n = s->in->span[i].n;
-        if (n * per_kv > VUG_CUDA_PRODUCT_QUERIES && per_kv <= VUG_CUDA_RUN_HEADS) {
+        if (vug_cuda_is_run(n, per_kv)) {
             launch_tokens(s, node, job, waiting, first - waiting, false);
             launch_tokens(s, node, job, first, n, true);
             waiting = first + n;

@@ -91,6 +91,34 @@ static bool is_token_attention(const vug_cuda_step *s, const vug_node *node)
            last_dim(node) % 2 == 0 && vug_cuda_rounds_attention(s->program, node);
 }
 
+/* Whether attention computes all tokens of a step as one run, in wgmma_attention.cu. */
+static bool is_run_attention(const vug_cuda_step *s, const vug_node *node)
+{
+    const vug_cuda_kv_cache *cache = &s->program->cache[node->at.attn.layer];
+    return s->in->n_spans == 1 && s->program->device->capability == 9 &&
+           node->shape.dim[0] == s->program->token_dim &&
+           vug_cuda_is_run(s->tokens, node->shape.dim[1] / cache->heads) &&
+           vug_cuda_takes_wgmma_attention(cache) && last_dim(node) % 2 == 0 &&
+           vug_cuda_rounds_attention(s->program, node);
+}
+
+/* Whether a product takes rows as terms alone, neither as integers nor with sums. */
+static bool takes_plain_terms(const vug_cuda_step *s, const vug_cuda_product *product)
+{
+    const vug_node *linear = &s->program->graph->node[product->linear[0]];
+    const vug_dtype format = matrix_at(s, linear->in[1])->dtype;
+    return vug_cuda_terms(s->program) == 1 ||
+           (!vug_cuda_takes_integers(format) && !vug_cuda_needs_sums(format));
+}
+
+/* Whether attention leaves its results to a product in blocks. */
+static bool attends_for(const vug_cuda_step *s, const vug_node *node, const vug_cuda_product *to)
+{
+    if (is_batch(s, to))
+        return is_token_attention(s, node);
+    return is_wgmma(s, to) && takes_plain_terms(s, to) && is_run_attention(s, node);
+}
+
 bool vug_cuda_is_in_blocks(const vug_cuda_step *s, uint32_t id)
 {
     const vug_cuda_program *p = s->program;
@@ -100,11 +128,11 @@ bool vug_cuda_is_in_blocks(const vug_cuda_step *s, uint32_t id)
     if (!to)
         return false;
     const vug_node *node = &p->graph->node[id], *x = node_at(s, p->graph->node[reader].in[0]);
-    const bool activates = product && product->activation == id;
-    bool stores = activates && is_wgmma(s, product) && is_wgmma(s, to);
-    if (is_batch(s, to))
-        stores = activates ? is_batch(s, product)
-                           : node->op == VUG_OP_ATTENTION && is_token_attention(s, node);
+    bool stores = false;
+    if (node->op == VUG_OP_ATTENTION)
+        stores = attends_for(s, node, to);
+    else if (product && product->activation == id)
+        stores = is_batch(s, to) ? is_batch(s, product) : is_wgmma(s, product) && is_wgmma(s, to);
     return stores && last_dim(x) % VUG_CUDA_TILE_PAD == 0 &&
            vug_cuda_block_rows(rows_of(s, x)) * last_dim(x) <=
                    vug_shape_elements(&node->shape, p->limits.batch, p->limits.rows);

@@ -1,6 +1,5 @@
 /* Attention over pages on tensor cores by mma, in the order of attention_pages.h. */
 #include "backend/cuda/attention_runs.h"
-#include "backend/cuda/block_stores.h"
 
 /* Four matrices of 8 x 8 elements; each lane gives the address of a row. */
 static __device__ __forceinline__ void load_matrices(uint32_t (&x)[4], uint32_t address)
@@ -133,13 +132,14 @@ static __global__ void __launch_bounds__(run_shape<width, terms>::threads, 1)
                         whole = whole_pages(job, run, row, ROWS);
     const auto load = [&](int page, bool values) {
         const int stage = (page - of_block.first) % shape::stages;
-        load_part<T, row_layout<width>, width, shape::threads>(job.cache, run.pages, page, values,
-                                                               pages + (stage * 2 + values) *
-                                                                               shape::part_bytes);
+        load_part<T, row_layout<width>, width, shape::threads>(
+                job.cache, run.pages, page, run.pages.at(page), values,
+                pages + (stage * 2 + values) * shape::part_bytes);
     };
     page_sums<shape::columns> all;
     sums_init(all);
-    load_queries<T, row_layout<width>, width, terms, shape::threads, shape::rows>(job, run, memory);
+    load_queries<T, row_layout<width>, width, terms, shape::threads, shape::rows>(
+            job, run, threadIdx.x, memory);
     load(of_block.first, false);
     load(of_block.first, true);
     for (int page = of_block.first; page <= of_block.last; page++) {
@@ -169,7 +169,7 @@ static __global__ void __launch_bounds__(run_shape<width, terms>::threads, 1)
             load(page + 1, true);
         }
     }
-    store_queries(job, run, row, first_column, all);
+    store_queries<terms>(job, run, row, first_column, all);
 }
 
 /* ---- single tokens --------------------------------------------------------------------------- */
@@ -201,25 +201,7 @@ static __device__ void load_heads(const vug_cuda_attention_job &job, int64_t tok
     }
 }
 
-/* Stores the sums of a lane's columns of head `head`, its r-th, divided by the sum of p, in blocks. */
-template <int terms, int columns>
-static __device__ __forceinline__ void store_head(const vug_cuda_attention_job &job, int64_t token,
-                                                  int64_t head, int first, int r,
-                                                  const page_sums<columns> &all)
-{
-    const int64_t width = job.cache.width;
-#pragma unroll
-    for (int i = 0; i < columns / 8; i++) {
-        const int e = first + i * 8 + threadIdx.x % WARP % 4 * 2;
-        float y[2] = { all.out[i * 4 + r * 2] / all.sum[r],
-                       all.out[i * 4 + r * 2 + 1] / all.sum[r] };
-        if (e < width)
-            store_terms<terms>((uint8_t *)job.out, job.tokens, job.heads * width, token,
-                               head * width + e, y);
-    }
-}
-
-/* Stores the sums of a lane's two heads, divided by the sum of p, or as a page's results. */
+/* Stores the results of a lane's two heads, or what a page gives them. */
 template <int terms, int columns>
 static __device__ __forceinline__ void store_heads(const vug_cuda_attention_job &job, int64_t token,
                                                    int64_t head, int64_t heads, int64_t page,
@@ -231,21 +213,18 @@ static __device__ __forceinline__ void store_heads(const vug_cuda_attention_job 
         const int row = lane / 4 + r * 8;
         if (row >= heads)
             continue;
-        if (job.in_blocks) {
+        if (job.pages == 0) {
             store_head<terms>(job, token, head + row, first, r, all);
             continue;
         }
-        const bool partial = job.pages > 0;
-        float *out = partial ? partial_at(job, page, token, head + row)
-                             : job.out + (token * job.heads + head + row) * job.cache.width;
+        float *out = partial_at(job, page, token, head + row);
 #pragma unroll
         for (int i = 0; i < columns / 4; i++) {
             const int e = first + i / 2 * 8 + lane % 4 * 2 + i % 2;
-            const float y = all.out[i / 2 * 4 + r * 2 + i % 2];
             if (e < job.cache.width)
-                out[e] = partial ? y : y / all.sum[r];
+                out[e] = all.out[i / 2 * 4 + r * 2 + i % 2];
         }
-        if (partial && threadIdx.x < WARP && lane % 4 == 0) {
+        if (threadIdx.x < WARP && lane % 4 == 0) {
             out[job.cache.width] = all.most[r];
             out[job.cache.width + 1] = all.sum[r];
         }
@@ -283,8 +262,8 @@ static __global__ void __launch_bounds__(token_shape<width, terms>::threads)
     start_next();
     wait_for_previous();
     const auto load = [&](int page, bool part) {
-        load_part<T, row_layout<width>, width, shape::threads>(job.cache, pages, page, part,
-                                                               part ? values : keys);
+        load_part<T, row_layout<width>, width, shape::threads>(
+                job.cache, pages, page, pages.at(page), part, part ? values : keys);
     };
     load_heads<T, width, terms>(job, token, head, heads, memory);
     load(begin, false);

@@ -116,7 +116,7 @@ static __device__ __forceinline__ float join_few(const page_results &pages, int 
             value = fmaf(x[i], by.added, value * by.so_far);
         }
     }
-    return value / sum;
+    return quotient(value, sum);
 }
 
 /* Block (token, head, columns). rule::weigh(most, own) gives the weights of a page whose greatest
@@ -157,7 +157,7 @@ static __global__ void __launch_bounds__(JOIN_THREADS)
         }
     }
     if (column < pages.width)
-        out[column] = value / sum;
+        out[column] = quotient(value, sum);
 }
 
 /* Joins the pages of all heads; early: as launch_early. */

@@ -275,7 +275,7 @@ static __device__ void store_quotients(const vug_cuda_attention_job &job, const 
         for (int c = 0; c < columns; c++) {
             const int64_t e = threadIdx.x + c * ATTENTION_THREADS;
             if (e < width)
-                out[e] = all.out[h][c] / all.sum[h];
+                out[e] = quotient(all.out[h][c], all.sum[h]);
         }
     }
 }

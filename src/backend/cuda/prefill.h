@@ -102,11 +102,18 @@ enum {
     VUG_CUDA_BLOCK_PAGES = 2,      /* up to so many are no faster side by side */
 };
 
+/* Whether tokens that follow one another in one sequence are computed together: with `per_kv` heads that
+ * share keys they fill a product. */
+static inline bool vug_cuda_is_run(int64_t tokens, int64_t per_kv)
+{
+    return tokens * per_kv > VUG_CUDA_PRODUCT_QUERIES && per_kv <= VUG_CUDA_RUN_HEADS;
+}
+
 /* Attention on tensor cores for caches of 16 bits or Q8, without a mask. Queries and weights of
- * keys are taken as job->terms terms, of F16 for a cache of F16, of BF16 otherwise. `run`: the tokens follow one
- * another in one sequence. Otherwise each is computed by itself: with `pages` > 0, at least the
- * pages that a token sees, its pages side by side through `partial`
- * [pages,tokens,heads,E + 2]. The results are the same. */
+ * keys are taken as job->terms terms, of F16 for a cache of F16, of BF16 otherwise. `run`: the
+ * tokens are one. Otherwise each is computed by itself: with `pages` > 0, at least the pages that a
+ * token sees, its pages side by side through `partial` [pages,tokens,heads,E + 2]. The results are
+ * the same. */
 void vug_cuda_mma_attention(cudaStream_t stream, const vug_cuda_attention_job *job, bool run);
 
 /* ---- wgmma_attention.cu ---------------------------------------------------------------- */
@@ -114,7 +121,7 @@ void vug_cuda_mma_attention(cudaStream_t stream, const vug_cuda_attention_job *j
 /* The same for a run, on devices of compute capability 9.0. */
 void vug_cuda_wgmma_attention(cudaStream_t stream, const vug_cuda_attention_job *job);
 /* Whether heads have a width for which there is a kernel. */
-bool vug_cuda_takes_wgmma_attention(const vug_cuda_attention_job *job);
+bool vug_cuda_takes_wgmma_attention(const vug_cuda_kv_cache *cache);
 
 #ifdef __cplusplus
 }

@@ -1,18 +1,18 @@
 /*
  * Attention of runs of tokens by wgmma, in the order of attention_pages.h.
  *
- * A block has two warpgroups that compute 64 rows each, and one that copies pages to a ring of
- * keys and values. Rows lie in tiles of 64 columns, of 128 bytes a row, which wgmma reads: of
- * queries and keys the columns are those that a product sums over, of values its outputs.
+ * A block has two or three warpgroups that compute 64 rows each, and one whose warps copy pages to a
+ * ring of keys and values. Rows lie in tiles of 64 columns, of 128 bytes a row, which wgmma reads:
+ * of queries and keys the columns are those that a product sums over, of values its outputs.
  */
 #include "backend/cuda/attention_runs.h"
 #include "backend/cuda/hopper.h"
 
 enum {
     GROUP_THREADS = 128, /* of a warpgroup */
+    GROUP_WARPS = GROUP_THREADS / WARP,
     GROUP_ROWS = 64,
-    CONSUMERS = 2, /* warpgroups that compute */
-    BLOCK_QUERIES = CONSUMERS * GROUP_ROWS,
+    ALL_CONSUMERS = 1, /* the barrier of the warpgroups that compute */
     TILE_COLUMNS = 64,
     TILE_ROW_BYTES = 128,
     TILE_CHUNKS = TILE_ROW_BYTES / CHUNK_BYTES,
@@ -23,70 +23,72 @@ enum {
     WIDEST = 256,
 };
 
-static_assert((int)BLOCK_QUERIES >= (int)VUG_CUDA_RUN_HEADS, "a token's heads fit into a block");
-
 /* Rows in swizzled tiles; each tile has 64 columns of all `rows` rows. */
 template <int rows> struct tile_layout {
-    static constexpr int tile_bytes = rows * TILE_ROW_BYTES;
+    static constexpr int row_bytes = TILE_ROW_BYTES;
+    static constexpr int tile_bytes = rows * row_bytes;
     static __device__ __forceinline__ int at(int row, int chunk)
     {
-        return chunk / TILE_CHUNKS * tile_bytes + row * TILE_ROW_BYTES +
+        return chunk / TILE_CHUNKS * tile_bytes + row * row_bytes +
                (chunk % TILE_CHUNKS ^ row % 8) * CHUNK_BYTES;
     }
 };
 
 using key_layout = tile_layout<KEYS>;
-using query_layout = tile_layout<BLOCK_QUERIES>;
 
 template <int width, int terms> struct ring_shape {
+    /* Warpgroups that compute: as many as registers allow, so that some compute while others wait. */
+    static constexpr int consumers = width <= 128 ? 3 : 2, registers = width <= 128 ? 152 : 232;
+    static constexpr int computing = consumers * GROUP_THREADS; /* threads */
+    static constexpr int threads = computing + GROUP_THREADS;
+    static constexpr int queries = consumers * GROUP_ROWS;
+    static_assert(queries >= VUG_CUDA_RUN_HEADS, "a token's heads fit into a block");
+    using query_layout = tile_layout<queries>;
     static constexpr int part_bytes = KEYS * width * 2; /* a stage: keys, or values */
-    static constexpr int term_bytes = BLOCK_QUERIES * width * 2;
+    static constexpr int term_bytes = queries * width * 2;
     static constexpr int query_bytes = terms * term_bytes;
     static constexpr int room = (MEMORY_BYTES - query_bytes) / part_bytes;
     static constexpr int stages = room < MOST_STAGES ? room : MOST_STAGES;
-    static constexpr int ahead = stages / 2; /* stages that are on their way */
+    /* Warps that copy. The parity of a barrier does not tell two rounds of the ring from none: with
+     * more warps than stages, one could write a stage that has not been read. */
+    static constexpr int copiers = stages < GROUP_WARPS ? stages : GROUP_WARPS;
     static constexpr int bytes = query_bytes + stages * part_bytes + MEMORY_ALIGN;
     /* buffers for sums of 64 columns of values: a second one where registers allow */
-    static constexpr int buffers = width * terms <= 256 && width <= 128 ? 2 : 1;
+    static constexpr int buffers = width <= 64 ? 2 : 1;
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-/* Shared memory of a block, and addresses in it. */
+/* Shared memory of a block. */
 struct attention_memory {
-    uint8_t *ring;
-    uint32_t queries, parts, full, empty; /* barriers of 8 bytes for each stage */
+    uint8_t *queries, *parts;
+    uint32_t full, empty; /* addresses of barriers of 8 bytes for each stage */
 };
 
 /* ---- copying ------------------------------------------------------------------------------- */
 
-/* The first warpgroup fills the ring: of each page the keys, then the values. */
+/* The warps of the first warpgroup fill the ring: of each page the keys, then the values. One warp
+ * copies a part: what comes before and after the copies takes as long as they do. */
 template <typename T, int width, int terms>
 static __device__ void copy_pages(const vug_cuda_attention_job &job, const token_run &run,
                                   const page_interval &pages, const attention_memory &memory)
 {
     using ring = ring_shape<width, terms>;
     const int parts = 2 * (pages.last - pages.first + 1);
-    ring_place to = { 0, 1 };
-    int ready = 0;
+    const int warp = (int)same_in_warp(threadIdx.x / WARP);
+    uint8_t *next = run.pages.at(pages.first + warp / 2);
 #pragma unroll 1
-    for (int i = 0; i < parts + ring::ahead; i++) {
-        if (i < parts) {
-            barrier_wait(memory.empty + to.stage * 8, to.parity);
-            load_part<T, key_layout, width, GROUP_THREADS>(
-                    job.cache, run.pages, pages.first + i / 2, i % 2,
-                    memory.ring + to.stage * ring::part_bytes);
-            ring_next<ring::stages>(to);
-        } else {
-            asm volatile("cp.async.commit_group;" ::: "memory");
-        }
-        if (i < ring::ahead)
-            continue;
-        asm volatile("cp.async.wait_group %0;" ::"n"(ring::ahead) : "memory");
+    for (int i = warp; warp < ring::copiers && i < parts; i += ring::copiers) {
+        const int page = pages.first + i / 2, stage = i % ring::stages;
+        uint8_t *from = next; /* loaded early, since copies wait for it */
+        next = run.pages.at(pages.first + (i + ring::copiers) / 2);
+        barrier_wait(memory.empty + stage * 8, i / ring::stages % 2 ^ 1);
+        load_part<T, key_layout, width, WARP>(job.cache, run.pages, page, from, i % 2,
+                                              memory.parts + stage * ring::part_bytes);
+        asm volatile("cp.async.wait_all;" ::: "memory");
         show_stores();
         __syncwarp();
         if (threadIdx.x % WARP == 0)
-            barrier_arrive(memory.full + ready * 8);
-        ready = ready + 1 == ring::stages ? 0 : ready + 1;
+            barrier_arrive(memory.full + stage * 8);
     }
 }
 
@@ -103,7 +105,8 @@ static __device__ __forceinline__ void begin_scores(float (&s)[KEYS / 2], uint64
     for (int i = 0; i < width / 16; i++) {
         const int at = i % tile_steps * STEP_BYTES, tile = i / tile_steps;
         const uint64_t k = tile_after(keys, tile * key_layout::tile_bytes + at);
-        const uint64_t q = tile_after(queries, tile * query_layout::tile_bytes + at);
+        const uint64_t q =
+                tile_after(queries, tile * ring_shape<width, terms>::query_layout::tile_bytes + at);
         if (i == 0)
             wgmma_add_tiles<T::is_f16, false>(s, q, k);
         else
@@ -160,13 +163,11 @@ static __device__ __forceinline__ void add_values(page_sums<width> &all,
     }
 }
 
-/* Waits for a stage, and gives the tile there. */
-template <typename ring>
-static __device__ __forceinline__ uint64_t wait_stage(const attention_memory &memory,
-                                                      const ring_place &at)
+/* Waits for a stage. */
+static __device__ __forceinline__ void wait_stage(const attention_memory &memory,
+                                                  const ring_place &at)
 {
     barrier_wait(memory.full + at.stage * 8, at.parity);
-    return swizzled_tile(memory.parts + at.stage * ring::part_bytes);
 }
 
 /* The warp has read a stage. */
@@ -178,13 +179,26 @@ static __device__ __forceinline__ void leave_stage(const attention_memory &memor
     ring_next<ring::stages>(at);
 }
 
+/* The warpgroups that compute round the queries of the block. */
+template <typename T, int width, int terms>
+static __device__ __forceinline__ void round_queries(const vug_cuda_attention_job &job,
+                                                     const token_run &run, uint8_t *to)
+{
+    using ring = ring_shape<width, terms>;
+    load_queries<T, typename ring::query_layout, width, terms, ring::computing, ring::queries>(
+            job, run, threadIdx.x - GROUP_THREADS, to);
+    show_stores();
+    asm volatile("bar.sync %0, %1;" ::"n"((int)ALL_CONSUMERS), "n"(ring::computing) : "memory");
+}
+
 /* Pages first .. end - 1, which the warpgroup does not see. */
 template <typename ring>
 static __device__ __forceinline__ void skip_pages(const attention_memory &memory, int first,
                                                   int end, ring_place &at)
 {
+#pragma unroll 1
     for (int part = 2 * first; part < 2 * end; part++) {
-        (void)wait_stage<ring>(memory, at);
+        wait_stage(memory, at);
         leave_stage<ring>(memory, at);
     }
 }
@@ -194,64 +208,66 @@ static __device__ void compute_rows(const vug_cuda_attention_job &job, const tok
                                     const page_interval &pages, const attention_memory &memory)
 {
     using ring = ring_shape<width, terms>;
-    const int group = threadIdx.x / GROUP_THREADS - 1;
-    const int row = (threadIdx.x / WARP - GROUP_THREADS / WARP) * ROWS;
+    const int warp = (int)same_in_warp(threadIdx.x / WARP) - GROUP_WARPS;
+    const int group = warp / GROUP_WARPS, row = warp * ROWS;
     const page_interval seen = seen_pages(job, run, group * GROUP_ROWS, GROUP_ROWS),
                         whole = whole_pages(job, run, row, ROWS);
-    const uint64_t queries = swizzled_tile(memory.queries + group * GROUP_ROWS * TILE_ROW_BYTES);
+    const uint64_t queries = swizzled_tile(
+            same_in_warp(shared_address(memory.queries) + group * GROUP_ROWS * TILE_ROW_BYTES));
+    const uint64_t parts = swizzled_tile(same_in_warp(shared_address(memory.parts)));
     query_sight sight[2];
     page_sums<width> all;
     ring_place at = { 0, 0 };
     find_sight(job, run, row, sight);
     sums_init(all);
     const int first = min(seen.first, pages.last + 1), end = max(seen.last + 1, first);
+    round_queries<T, width, terms>(job, run, memory.queries);
     skip_pages<ring>(memory, pages.first, first, at);
 #pragma unroll 1
     for (int page = first; page < end; page++) {
         page_weights<terms> w;
         float s[KEYS / 2];
-        begin_scores<T, width, terms>(s, queries, wait_stage<ring>(memory, at));
+        wait_stage(memory, at);
+        begin_scores<T, width, terms>(s, queries, tile_after(parts, at.stage * ring::part_bytes));
         wgmma_wait();
         leave_stage<ring>(memory, at);
         weigh_keys<T>(job, s, page, whole.has(page), sight, w);
-        add_values<T, width, terms>(all, w, wait_stage<ring>(memory, at));
+        wait_stage(memory, at);
+        add_values<T, width, terms>(all, w, tile_after(parts, at.stage * ring::part_bytes));
         leave_stage<ring>(memory, at);
     }
     skip_pages<ring>(memory, end, pages.last + 1, at);
-    store_queries(job, run, row, 0, all);
+    store_queries<terms>(job, run, row, 0, all);
 }
 #endif
 
 template <typename T, int width, int terms>
-static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
+static __global__ void __launch_bounds__(ring_shape<width, terms>::threads, 1)
         group_kernel(const __grid_constant__ vug_cuda_attention_job job)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     using ring = ring_shape<width, terms>;
     extern __shared__ uint8_t unaligned[];
     __shared__ __align__(8) uint64_t full[ring::stages], empty[ring::stages];
-    uint8_t *queries =
-            (uint8_t *)(((uintptr_t)unaligned + MEMORY_ALIGN - 1) & ~(uintptr_t)(MEMORY_ALIGN - 1));
-    uint8_t *parts = queries + ring::query_bytes;
-    const attention_memory memory = { parts, shared_address(queries), shared_address(parts),
-                                      shared_address(full), shared_address(empty) };
-    const token_run run = find_run(job, BLOCK_QUERIES);
-    const page_interval pages = seen_pages(job, run, 0, BLOCK_QUERIES);
+    const uint32_t past = shared_address(unaligned) % MEMORY_ALIGN;
+    uint8_t *queries = unaligned + (MEMORY_ALIGN - past) % MEMORY_ALIGN;
+    const attention_memory memory = { queries, queries + ring::query_bytes,
+                                      same_in_warp(shared_address(full)),
+                                      same_in_warp(shared_address(empty)) };
+    const token_run run = find_run(job, ring::queries);
+    const page_interval pages = seen_pages(job, run, 0, ring::queries);
     if (threadIdx.x == 0) {
         for (int i = 0; i < ring::stages; i++) {
-            barrier_init(memory.full + i * 8, GROUP_THREADS / WARP);
-            barrier_init(memory.empty + i * 8, CONSUMERS * GROUP_THREADS / WARP);
+            barrier_init(memory.full + i * 8, 1);
+            barrier_init(memory.empty + i * 8, ring::consumers * GROUP_WARPS);
         }
     }
-    load_queries<T, query_layout, width, terms, (CONSUMERS + 1) * GROUP_THREADS, BLOCK_QUERIES>(
-            job, run, queries);
-    show_stores();
     __syncthreads();
     if (threadIdx.x < GROUP_THREADS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         copy_pages<T, width, terms>(job, run, pages, memory);
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ring::registers));
         compute_rows<T, width, terms>(job, run, pages, memory);
     }
 #else
@@ -265,11 +281,12 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
 template <typename T, int width, int terms>
 static void launch_groups(cudaStream_t stream, const vug_cuda_attention_job *job)
 {
-    const int bytes = ring_shape<width, terms>::bytes;
-    const int64_t tokens = BLOCK_QUERIES / (job->heads / job->cache.heads);
+    using ring = ring_shape<width, terms>;
+    const int bytes = ring::bytes;
+    const int64_t tokens = ring::queries / (job->heads / job->cache.heads);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)job->cache.heads, blocks_for(job->tokens, tokens));
-    config.blockDim = dim3((CONSUMERS + 1) * GROUP_THREADS);
+    config.blockDim = dim3(ring::threads);
     config.dynamicSmemBytes = bytes;
     config.stream = stream;
     (void)cudaFuncSetAttribute(group_kernel<T, width, terms>,
@@ -288,9 +305,9 @@ static void choose_width(cudaStream_t stream, const vug_cuda_attention_job *job)
         launch_groups<T, 256, terms>(stream, job);
 }
 
-bool vug_cuda_takes_wgmma_attention(const vug_cuda_attention_job *job)
+bool vug_cuda_takes_wgmma_attention(const vug_cuda_kv_cache *cache)
 {
-    return job->cache.width <= WIDEST;
+    return cache->width <= WIDEST;
 }
 
 void vug_cuda_wgmma_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
