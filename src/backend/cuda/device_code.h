@@ -102,6 +102,18 @@ static __device__ __forceinline__ float quotient(float value, float sum)
     return fmaf(fmaf(-q, sum, value), by, q);
 }
 
+/* Adds a slice's sums, of all terms, to those so far (weight_tiles.h). */
+template <int terms, int n>
+static __device__ __forceinline__ void add_slice(float (&all)[n], const float (&sum)[terms][n],
+                                                 bool first)
+{
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        const float of_terms = terms > 1 ? sum[0][i] + sum[terms - 1][i] : sum[0][i];
+        all[i] = first ? of_terms : all[i] + of_terms;
+    }
+}
+
 /* Programmatic dependent launch, from compute capability 9.0 on: a kernel that is launched so may
  * begin as soon as all blocks of the one before have called start_next, or ended; what those wrote
  * is there only after wait_for_previous. */

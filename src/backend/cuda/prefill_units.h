@@ -93,18 +93,6 @@ static __device__ __forceinline__ const uint8_t *rows_at(const vug_cuda_prefill_
     return job.blocks + row * VUG_CUDA_BLOCK_ROW_BYTES;
 }
 
-/* Adds a slice's sums, of all terms, to those so far. */
-template <int terms, int n>
-static __device__ __forceinline__ void add_slice(float (&all)[n], const float (&sum)[terms][n],
-                                                 bool first)
-{
-#pragma unroll
-    for (int i = 0; i < n; i++) {
-        const float of_terms = terms > 1 ? sum[0][i] + sum[terms - 1][i] : sum[0][i];
-        all[i] = first ? of_terms : all[i] + of_terms;
-    }
-}
-
 /* Stores what a lane has of 16 outputs, from `row` on, and n / 4 * 8 tokens. */
 template <int n>
 static __device__ __forceinline__ void store_sums(const vug_cuda_prefill_job &job,

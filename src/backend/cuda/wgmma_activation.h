@@ -127,12 +127,12 @@ static __device__ __forceinline__ void round_tokens(const activation_place &at, 
     const int64_t first = at.token + warp / 2 * 2 * n;
     token_numbers<n> numbers;
     find_numbers(exchange, v, numbers);
-    float *sums = at.to.x_sums + at.output / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(at.to.rows);
+    const int64_t sums = at.output / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(at.to.rows);
 #pragma unroll
     for (int i = 0; i < n / 2; i++) {
         const int64_t row = first + i / 2 * 8 + lane % 4 * 2 + i % 2;
         if (at.to.x_sums && warp % 2 == 0 && lane < 4 && row < at.to.rows)
-            sums[row] = numbers.sum[i];
+            at.to.x_sums[sums + row] = numbers.sum[i];
         if (!at.to.integers)
             continue;
         const x_scale scale = x_scale_of(numbers.largest[i]);

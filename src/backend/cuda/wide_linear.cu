@@ -163,21 +163,6 @@ static __device__ __forceinline__ void refill_rows(const vug_cuda_tile_job &job,
 
 /* ---- sums --------------------------------------------------------------------------------- */
 
-/* Adds a slice's sums, of both terms, to those so far; `sum` becomes zero. */
-template <int terms>
-static __device__ __forceinline__ void add_slice(float (&all)[SUMS], float (&sum)[terms][SUMS],
-                                                 bool first)
-{
-#pragma unroll
-    for (int i = 0; i < SUMS; i++) {
-        const float of_terms = terms > 1 ? sum[0][i] + sum[terms - 1][i] : sum[0][i];
-        all[i] = first ? of_terms : all[i] + of_terms;
-#pragma unroll
-        for (int term = 0; term < terms; term++)
-            sum[term][i] = 0;
-    }
-}
-
 /* Waits for the two warps of a pair. */
 static __device__ __forceinline__ void pair_sync(void)
 {
@@ -279,9 +264,10 @@ static __global__ void __launch_bounds__(THREADS, 1)
     bool first = true;
     while (at.unit < end) {
         const int unit = at.unit;
-        float sum[terms][SUMS] = {}, all[SUMS];
+        float all[SUMS];
 #pragma unroll 1
         for (int slice = 0; slice < SLICES; slice++) {
+            float sum[terms][SUMS] = {};
             const int last = blocks * (slice + 1) / SLICES;
 #pragma unroll 1
             while (at.unit == unit && at.block < last) {
