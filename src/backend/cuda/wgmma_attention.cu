@@ -36,7 +36,8 @@ template <int rows> struct tile_layout {
 
 using key_layout = tile_layout<KEYS>;
 
-template <int width, int terms> struct ring_shape {
+/* What a block has, and the ring in its shared memory. */
+template <int width, int terms> struct block_shape {
     /* Warpgroups that compute: as many as registers allow, so that some compute while others wait. */
     static constexpr int consumers = width <= 128 ? 3 : 2, registers = width <= 128 ? 152 : 232;
     static constexpr int computing = consumers * GROUP_THREADS; /* threads */
@@ -72,18 +73,18 @@ template <typename T, int width, int terms>
 static __device__ void copy_pages(const vug_cuda_attention_job &job, const token_run &run,
                                   const page_interval &pages, const attention_memory &memory)
 {
-    using ring = ring_shape<width, terms>;
+    using shape = block_shape<width, terms>;
     const int parts = 2 * (pages.last - pages.first + 1);
     const int warp = (int)same_in_warp(threadIdx.x / WARP);
     uint8_t *next = run.pages.at(pages.first + warp / 2);
 #pragma unroll 1
-    for (int i = warp; warp < ring::copiers && i < parts; i += ring::copiers) {
-        const int page = pages.first + i / 2, stage = i % ring::stages;
+    for (int i = warp; warp < shape::copiers && i < parts; i += shape::copiers) {
+        const int page = pages.first + i / 2, stage = i % shape::stages;
         uint8_t *from = next; /* loaded early, since copies wait for it */
-        next = run.pages.at(pages.first + (i + ring::copiers) / 2);
-        barrier_wait(memory.empty + stage * 8, i / ring::stages % 2 ^ 1);
+        next = run.pages.at(pages.first + (i + shape::copiers) / 2);
+        barrier_wait(memory.empty + stage * 8, i / shape::stages % 2 ^ 1);
         load_part<T, key_layout, width, WARP>(job.cache, run.pages, page, from, i % 2,
-                                              memory.parts + stage * ring::part_bytes);
+                                              memory.parts + stage * shape::part_bytes);
         asm volatile("cp.async.wait_all;" ::: "memory");
         show_stores();
         __syncwarp();
@@ -99,21 +100,20 @@ template <typename T, int width, int terms>
 static __device__ __forceinline__ void begin_scores(float (&s)[KEYS / 2], uint64_t queries,
                                                     uint64_t keys)
 {
+    using shape = block_shape<width, terms>;
     constexpr int tile_steps = TILE_COLUMNS / 16;
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < width / 16; i++) {
         const int at = i % tile_steps * STEP_BYTES, tile = i / tile_steps;
         const uint64_t k = tile_after(keys, tile * key_layout::tile_bytes + at);
-        const uint64_t q =
-                tile_after(queries, tile * ring_shape<width, terms>::query_layout::tile_bytes + at);
+        const uint64_t q = tile_after(queries, tile * shape::query_layout::tile_bytes + at);
         if (i == 0)
             wgmma_add_tiles<T::is_f16, false>(s, q, k);
         else
             wgmma_add_tiles<T::is_f16, true>(s, q, k);
         if constexpr (terms > 1)
-            wgmma_add_tiles<T::is_f16, true>(s, tile_after(q, ring_shape<width, terms>::term_bytes),
-                                             k);
+            wgmma_add_tiles<T::is_f16, true>(s, tile_after(q, shape::term_bytes), k);
     }
     wgmma_commit();
 }
@@ -142,7 +142,7 @@ template <typename T, int width, int terms>
 static __device__ __forceinline__ void add_values(page_sums<width> &all,
                                                   const page_weights<terms> &w, uint64_t values)
 {
-    constexpr int n = width / TILE_COLUMNS, buffers = ring_shape<width, terms>::buffers;
+    constexpr int n = width / TILE_COLUMNS, buffers = block_shape<width, terms>::buffers;
     float c[buffers][TILE_COLUMNS / 2];
     join_factors by[2];
     begin_values<T>(c[0], w, values);
@@ -171,12 +171,12 @@ static __device__ __forceinline__ void wait_stage(const attention_memory &memory
 }
 
 /* The warp has read a stage. */
-template <typename ring>
+template <typename shape>
 static __device__ __forceinline__ void leave_stage(const attention_memory &memory, ring_place &at)
 {
     if (threadIdx.x % WARP == 0)
         barrier_arrive(memory.empty + at.stage * 8);
-    ring_next<ring::stages>(at);
+    ring_next<shape::stages>(at);
 }
 
 /* The warpgroups that compute round the queries of the block. */
@@ -184,22 +184,22 @@ template <typename T, int width, int terms>
 static __device__ __forceinline__ void round_queries(const vug_cuda_attention_job &job,
                                                      const token_run &run, uint8_t *to)
 {
-    using ring = ring_shape<width, terms>;
-    load_queries<T, typename ring::query_layout, width, terms, ring::computing, ring::queries>(
+    using shape = block_shape<width, terms>;
+    load_queries<T, typename shape::query_layout, width, terms, shape::computing, shape::queries>(
             job, run, threadIdx.x - GROUP_THREADS, to);
     show_stores();
-    asm volatile("bar.sync %0, %1;" ::"n"((int)ALL_CONSUMERS), "n"(ring::computing) : "memory");
+    asm volatile("bar.sync %0, %1;" ::"n"((int)ALL_CONSUMERS), "n"(shape::computing) : "memory");
 }
 
 /* Pages first .. end - 1, which the warpgroup does not see. */
-template <typename ring>
+template <typename shape>
 static __device__ __forceinline__ void skip_pages(const attention_memory &memory, int first,
                                                   int end, ring_place &at)
 {
 #pragma unroll 1
     for (int part = 2 * first; part < 2 * end; part++) {
         wait_stage(memory, at);
-        leave_stage<ring>(memory, at);
+        leave_stage<shape>(memory, at);
     }
 }
 
@@ -207,7 +207,7 @@ template <typename T, int width, int terms>
 static __device__ void compute_rows(const vug_cuda_attention_job &job, const token_run &run,
                                     const page_interval &pages, const attention_memory &memory)
 {
-    using ring = ring_shape<width, terms>;
+    using shape = block_shape<width, terms>;
     const int warp = (int)same_in_warp(threadIdx.x / WARP) - GROUP_WARPS;
     const int group = warp / GROUP_WARPS, row = warp * ROWS;
     const page_interval seen = seen_pages(job, run, group * GROUP_ROWS, GROUP_ROWS),
@@ -222,44 +222,44 @@ static __device__ void compute_rows(const vug_cuda_attention_job &job, const tok
     sums_init(all);
     const int first = min(seen.first, pages.last + 1), end = max(seen.last + 1, first);
     round_queries<T, width, terms>(job, run, memory.queries);
-    skip_pages<ring>(memory, pages.first, first, at);
+    skip_pages<shape>(memory, pages.first, first, at);
 #pragma unroll 1
     for (int page = first; page < end; page++) {
         page_weights<terms> w;
         float s[KEYS / 2];
         wait_stage(memory, at);
-        begin_scores<T, width, terms>(s, queries, tile_after(parts, at.stage * ring::part_bytes));
+        begin_scores<T, width, terms>(s, queries, tile_after(parts, at.stage * shape::part_bytes));
         wgmma_wait();
-        leave_stage<ring>(memory, at);
+        leave_stage<shape>(memory, at);
         weigh_keys<T>(job, s, page, whole.has(page), sight, w);
         wait_stage(memory, at);
-        add_values<T, width, terms>(all, w, tile_after(parts, at.stage * ring::part_bytes));
-        leave_stage<ring>(memory, at);
+        add_values<T, width, terms>(all, w, tile_after(parts, at.stage * shape::part_bytes));
+        leave_stage<shape>(memory, at);
     }
-    skip_pages<ring>(memory, end, pages.last + 1, at);
+    skip_pages<shape>(memory, end, pages.last + 1, at);
     store_queries<terms>(job, run, row, 0, all);
 }
 #endif
 
 template <typename T, int width, int terms>
-static __global__ void __launch_bounds__(ring_shape<width, terms>::threads, 1)
+static __global__ void __launch_bounds__(block_shape<width, terms>::threads, 1)
         group_kernel(const __grid_constant__ vug_cuda_attention_job job)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    using ring = ring_shape<width, terms>;
+    using shape = block_shape<width, terms>;
     extern __shared__ uint8_t unaligned[];
-    __shared__ __align__(8) uint64_t full[ring::stages], empty[ring::stages];
+    __shared__ __align__(8) uint64_t full[shape::stages], empty[shape::stages];
     const uint32_t past = shared_address(unaligned) % MEMORY_ALIGN;
     uint8_t *queries = unaligned + (MEMORY_ALIGN - past) % MEMORY_ALIGN;
-    const attention_memory memory = { queries, queries + ring::query_bytes,
+    const attention_memory memory = { queries, queries + shape::query_bytes,
                                       same_in_warp(shared_address(full)),
                                       same_in_warp(shared_address(empty)) };
-    const token_run run = find_run(job, ring::queries);
-    const page_interval pages = seen_pages(job, run, 0, ring::queries);
+    const token_run run = find_run(job, shape::queries);
+    const page_interval pages = seen_pages(job, run, 0, shape::queries);
     if (threadIdx.x == 0) {
-        for (int i = 0; i < ring::stages; i++) {
+        for (int i = 0; i < shape::stages; i++) {
             barrier_init(memory.full + i * 8, 1);
-            barrier_init(memory.empty + i * 8, ring::consumers * GROUP_WARPS);
+            barrier_init(memory.empty + i * 8, shape::consumers * GROUP_WARPS);
         }
     }
     __syncthreads();
@@ -267,7 +267,7 @@ static __global__ void __launch_bounds__(ring_shape<width, terms>::threads, 1)
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         copy_pages<T, width, terms>(job, run, pages, memory);
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ring::registers));
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(shape::registers));
         compute_rows<T, width, terms>(job, run, pages, memory);
     }
 #else
@@ -281,12 +281,12 @@ static __global__ void __launch_bounds__(ring_shape<width, terms>::threads, 1)
 template <typename T, int width, int terms>
 static void launch_groups(cudaStream_t stream, const vug_cuda_attention_job *job)
 {
-    using ring = ring_shape<width, terms>;
-    const int bytes = ring::bytes;
-    const int64_t tokens = ring::queries / (job->heads / job->cache.heads);
+    using shape = block_shape<width, terms>;
+    const int bytes = shape::bytes;
+    const int64_t tokens = shape::queries / (job->heads / job->cache.heads);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)job->cache.heads, blocks_for(job->tokens, tokens));
-    config.blockDim = dim3(ring::threads);
+    config.blockDim = dim3(shape::threads);
     config.dynamicSmemBytes = bytes;
     config.stream = stream;
     (void)cudaFuncSetAttribute(group_kernel<T, width, terms>,
