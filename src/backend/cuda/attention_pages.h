@@ -59,7 +59,7 @@ template <int terms> struct page_weights {
     uint32_t p[KEY_STEPS][terms][4];
 };
 
-/* What scores are multiplied with, a positive number, to be exponents of 2; 1 if it changes them. */
+/* Returns the positive number by which scores become exponents of 2: 1 if they are scaled here. */
 static __device__ __forceinline__ float scale_scores(const vug_cuda_attention_job &job,
                                                      float (&s)[KEYS / 2])
 {
@@ -126,15 +126,15 @@ static __device__ __forceinline__ void weigh_keys(const vug_cuda_attention_job &
     w.most[0] = greatest_score(s, 0) * by;
     w.most[1] = greatest_score(s, 1) * by;
     w.sum[0] = w.sum[1] = 0;
-    const float least[2] = { w.most[0] == -INFINITY ? 0 : -w.most[0],
-                             w.most[1] == -INFINITY ? 0 : -w.most[1] };
+    const float minus_most[2] = { w.most[0] == -INFINITY ? 0 : -w.most[0],
+                                  w.most[1] == -INFINITY ? 0 : -w.most[1] };
 #pragma unroll
     for (int step = 0; step < KEY_STEPS; step++) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const float *pair = s + (2 * step + i / 2) * 4 + i % 2 * 2;
-            const float low = power(fmaf(pair[0], by, least[i % 2]));
-            const float high = power(fmaf(pair[1], by, least[i % 2]));
+            const float low = power(fmaf(pair[0], by, minus_most[i % 2]));
+            const float high = power(fmaf(pair[1], by, minus_most[i % 2]));
             const uint32_t p = w.p[step][0][i] = T::pair(low, high);
             if (terms > 1)
                 w.p[step][terms - 1][i] = T::pair(T::rest(low), T::rest(high));

@@ -51,7 +51,7 @@ static __device__ __forceinline__ void copy_async(float *to, const float *from, 
                      : "memory");
 }
 
-/* Until what the thread copies is there. */
+/* Waits for what the thread copies. */
 static __device__ __forceinline__ void wait_async(void)
 {
     asm volatile("cp.async.wait_all;" ::: "memory");
