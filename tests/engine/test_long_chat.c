@@ -132,17 +132,17 @@ static void chat_long(const char *model)
     vug_model_close(c.model);
 }
 
-/* Several chats take turns. */
+/* Several chats take turns, as many as one chat alone. */
 static void compete(const char *model)
 {
-    enum { CHATS = 2 };
+    enum { CHATS = 2, TURNS_EACH = TURNS / CHATS };
     long_chat c[CHATS];
     c[0] = begin_chat(model, NULL);
     for (uint64_t i = 1; i < CHATS; i++) {
         c[i] = (long_chat){ .model = c[0].model, .seed = 1 + 50000 * i };
         add_tokens(&c[i], SYSTEM);
     }
-    for (int turn = 0; turn < TURNS; turn++) {
+    for (int turn = 0; turn < TURNS_EACH; turn++) {
         for (size_t i = 0; i < CHATS; i++)
             take_turn(&c[i], turn);
     }

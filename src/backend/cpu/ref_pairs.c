@@ -40,12 +40,21 @@ static float multiply_add(float x, float w, float sum)
     return fabsf(scaled) < 0x1p-26f ? copysignf(0, scaled) : scaled * 0x1p-100f;
 }
 
+static float bf16_at(const uint8_t *row, int64_t i)
+{
+    uint16_t half;
+    memcpy(&half, row + 2 * i, sizeof(half));
+    const uint32_t bits = (uint32_t)half << 16;
+    float x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
 /* Adds the product of pair `i` of two rows. */
 static float add_pair(const uint8_t *x, const uint8_t *w, int64_t i, float sum)
 {
     for (int64_t e = 2 * i + 1; e >= 2 * i; e--)
-        sum = multiply_add(vug_ref_decode_element(VUG_DTYPE_BF16, x, e),
-                           vug_ref_decode_element(VUG_DTYPE_BF16, w, e), sum);
+        sum = multiply_add(bf16_at(x, e), bf16_at(w, e), sum);
     return sum;
 }
 

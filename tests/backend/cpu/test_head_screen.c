@@ -174,7 +174,7 @@ static void check_format(const vug_cpu_kernels *kernels, int threads, vug_dtype 
     float *w = random_head(dtype + 5), x[MOST_X * 256];
     head_fixture f = make_head(kernels, threads, dtype, w);
     vug_head_stats sure = { 0 };
-    for (int seed = 1; seed <= 6; seed++) {
+    for (int seed = 1; seed <= MOST_X; seed++) {
         for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
             vug_logits_wanted wanted[MOST_X];
             rng r = { (uint64_t)seed + 100 };
