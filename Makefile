@@ -222,14 +222,21 @@ run-tests: $(if $(LIBRARY_ONLY),,$(BUILD)/vug $(EXAMPLES)) $(WANTED)
 	@VUG_BUILD=$(BUILD) $(TEST_WITH) tests/run $(WANTED)
 # The engine's tests but those that compare with figures of the CPU, or take minutes on MLX's CPU device.
 ENGINE_TESTS = conversations session scheduler generate engine faults cancel kv_disk prefix_random embedder constraints layer_split
+# A build with one more backend, in the folder $(1), uses the objects of the main build, which is made first.
+define share_objects
+	@$(MAKE) all
+	@mkdir -p $(1)/obj && rm -rf $(1)/obj/src && ln -s $(abspath $(BUILD))/obj/src $(1)/obj/src
+endef
 check-cuda: ## the tests of the CUDA backend, and of the engine on a GPU; without one, that it compiles and what it then says
 	@tools/deps check cuda
+	$(call share_objects,$(BUILD)/cuda)
 	@$(MAKE) BUILD=$(BUILD)/cuda CUDA=1 T=cuda run-tests
 	@if $(BUILD)/cuda/vug devices | grep -A1 '^cuda ' | grep -q 'not available'; then :; else \
 	    VUG_TEST_DEVICE=cuda VUG_CONVERSATIONS=3 $(MAKE) BUILD=$(BUILD)/cuda CUDA=1 \
 	        WANTED='$(patsubst %,$(BUILD)/cuda/tests/test_%,steps_ahead $(ENGINE_TESTS))' run-tests; fi
 check-mlx: ## the MLX backend's tests, on MLX's CPU device where there is no GPU
 	@tools/deps check mlx
+	$(call share_objects,$(BUILD)/with-mlx)
 	@VUG_TEST_DEVICE=mlx VUG_CONVERSATIONS=3 $(MAKE) BUILD=$(BUILD)/with-mlx MLX=1 \
 	    WANTED='$(patsubst %,$(BUILD)/with-mlx/tests/test_%,mlx mlx_precision $(ENGINE_TESTS))' run-tests
 # Programs for aarch64 run in an emulator. The cross compiler finds the arm64 packages of Debian's
