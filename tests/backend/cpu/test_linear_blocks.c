@@ -92,20 +92,27 @@ static void check_product(const vug_cpu_env *env, const vug_matrix *w, int64_t o
         check_rows(env, w, out, x, rows, 1, want);
 }
 
-/* Every kernel set, with one and with several threads. */
 typedef struct {
     vug_cpu_env env[12];
     int n;
 } environments;
 
+/* Every kernel set with one thread. */
 static environments make_environments(bool exact)
 {
     environments e = { .n = 0 };
     assert_true(2 * vug_cpu_kernels_count() <= (int)(sizeof(e.env) / sizeof(e.env[0])));
-    for (int i = 0; i < vug_cpu_kernels_count(); i++) {
+    for (int i = 0; i < vug_cpu_kernels_count(); i++)
         e.env[e.n++] = env_of(vug_cpu_kernels_at(i), 1, exact);
+    return e;
+}
+
+/* Every kernel set, with one and with several threads. */
+static environments make_threaded_environments(bool exact)
+{
+    environments e = make_environments(exact);
+    for (int i = 0; i < vug_cpu_kernels_count(); i++)
         e.env[e.n++] = env_of(vug_cpu_kernels_at(i), 3, exact);
-    }
     return e;
 }
 
@@ -135,7 +142,7 @@ static void test_every_format(void **state)
     static const int64_t ins[] = { 32, 96, 256, 320, 1152, 2304 };
     static const int64_t row_counts[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33 };
     rng r = { 2 };
-    environments e = make_environments(false);
+    environments e = make_threaded_environments(false);
     for (int f = 0; f < block_format_count(); f++) {
         for (int i = 0; i < 6; i++) {
             const int64_t rows = 1 + rng_bits(&r) % (i < 4 ? 40 : 9), out = 1 + rng_bits(&r) % 40;
@@ -249,7 +256,7 @@ static void test_mixed_formats(void **state)
     enum { IN = 768, MAX_ROWS = 21 };
     static const int64_t out[KINDS] = { 70, 7, 64, 33, 5 };
     rng r = { 5 };
-    environments e = make_environments(false);
+    environments e = make_threaded_environments(false);
     float *x = rows_of_x(&r, MAX_ROWS, IN), *want[KINDS];
     const uint8_t *plain[2] = { random_weights(&r, VUG_DTYPE_BF16, (size_t)7 * IN, 3),
                                 random_weights(&r, VUG_DTYPE_E4M3, (size_t)5 * IN, 1) };
@@ -287,7 +294,7 @@ static void test_groups_of_rows(void **state)
     static const vug_dtype dtypes[GROUPS] = { VUG_DTYPE_Q4_0,   VUG_DTYPE_Q6_K, VUG_DTYPE_Q8_0,
                                               VUG_DTYPE_IQ4_XS, VUG_DTYPE_MLX5, VUG_DTYPE_Q4_1 };
     rng r = { 6 };
-    environments e = make_environments(false);
+    environments e = make_threaded_environments(false);
     float *x = rows_of_x(&r, X, IN), *want = guarded_floats((size_t)ROWS * OUT);
     int32_t index[ROWS];
     vug_matrix w[GROUPS];
@@ -391,7 +398,7 @@ static void test_exact_activations(void **state)
     (void)state;
     enum { OUT = 21, ROWS = 10, IN = 1600 };
     rng r = { 8 };
-    environments exact = make_environments(true);
+    environments exact = make_threaded_environments(true);
     for (int f = 0; f < block_format_count(); f++) {
         const vug_matrix w = block_weights(&r, block_format(f), OUT, IN, 7);
         float *x = rows_of_x(&r, ROWS, w.columns), *want = guarded_floats((size_t)OUT * ROWS);
@@ -421,7 +428,7 @@ static void test_fp8_with_scaled_tiles(void **state)
     (void)state;
     enum { OUT = 20, ROWS = 9, IN = 200, TILE_ROWS = 3, TILE = 40 };
     rng r = { 9 };
-    environments e = make_environments(false);
+    environments e = make_threaded_environments(false);
     uint8_t *data = random_weights(&r, VUG_DTYPE_E4M3, (size_t)OUT * IN, 1);
     const size_t n = (size_t)(OUT + TILE_ROWS - 1) / TILE_ROWS * (IN / TILE);
     uint8_t *scale = random_weights(&r, VUG_DTYPE_F32, n, 2);
