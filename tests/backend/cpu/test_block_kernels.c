@@ -104,7 +104,7 @@ static void fill_halves(rng *r, vug_dtype dtype, uint8_t *w, size_t blocks, fill
 /* The separate scales of a format: their dtype, and the number of weights per scale. */
 typedef struct {
     vug_dtype dtype;
-    int64_t columns;
+    int columns;
     bool has_bias;
 } scale_format;
 
