@@ -1,15 +1,16 @@
 /* What long conversations compute again while others take the memory of what they released: chats
- * of 40 turns whose template drops the thinking of earlier turns, and loops of tool calls, also after
- * a restart with the cache on disk. */
+ * of 40 turns, or 20 under a sanitizer, whose template drops the thinking of earlier turns, and loops
+ * of tool calls, also after a restart with the cache on disk. */
 #include "test.h"
 
 #include "engine_help.h"
+#include "sanitized.h"
 #include "scratch.h"
 
 enum {
     CONTEXT = 8192,
     FACTOR = 4, /* memory for keys and values, in sessions of the whole context */
-    TURNS = 40,
+    TURNS = SANITIZED ? 20 : 40,
     SYSTEM = 200,
     QUESTION = 20,
     OPENING = 4,
@@ -155,7 +156,7 @@ static void chat_across_restarts(const char *model)
     long_chat c = begin_chat(model, dir.path);
     for (int turn = 0; turn < TURNS; turn++) {
         take_turn(&c, turn);
-        if (turn % 10 == 9)
+        if (turn % (TURNS / 4) == TURNS / 4 - 1)
             restart(&c);
     }
     vug_model_close(c.model);

@@ -14,4 +14,11 @@ enum { SANITIZED = 1 };
 enum { SANITIZED = 0 };
 #endif
 
+/* Whether it is ThreadSanitizer, which finds nothing in what runs on one thread and takes long for it. */
+#if defined(__SANITIZE_THREAD__) || VUG_HAS_FEATURE(thread_sanitizer)
+enum { FINDS_RACES = 1 };
+#else
+enum { FINDS_RACES = 0 };
+#endif
+
 #endif

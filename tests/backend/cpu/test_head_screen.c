@@ -11,6 +11,7 @@
 #include "kernel_help.h"
 #include "quant/codec.h"
 #include "quant/quantize.h"
+#include "sanitized.h"
 
 enum { ROWS = 3000, COLUMNS = 192, MOST_X = 4, SHARED = 1 << 18 };
 
@@ -200,8 +201,9 @@ static void test_wanted_logits_have_the_bits_of_the_whole_product(void **state)
 {
     (void)state;
     for (int k = 0; k < vug_cpu_kernels_count(); k++) {
-        for (int i = 0; i < N_FORMATS; i++)
-            check_format(vug_cpu_kernels_at(k), k % 2 + 1, formats[i]);
+        const int threads = k % 2 + 1;
+        for (int i = 0; i < N_FORMATS && !(FINDS_RACES && threads == 1); i++)
+            check_format(vug_cpu_kernels_at(k), threads, formats[i]);
     }
 }
 
