@@ -1,6 +1,13 @@
 /* Attention over pages on tensor cores by mma, in the order of attention_pages.h. */
 #include "backend/cuda/attention_runs.h"
 
+/* The kernels need 200 KiB of shared memory in a block, and are empty for devices that do not have it.
+ * vug_cuda_rounds_attention has the same list. */
+#if __CUDA_ARCH__ / 100 == 9 || __CUDA_ARCH__ / 100 == 10
+#define FITS_MMA_ATTENTION
+#endif
+
+#ifdef FITS_MMA_ATTENTION
 /* Four matrices of 8 x 8 elements; each lane gives the address of a row. */
 static __device__ __forceinline__ void load_matrices(uint32_t (&x)[4], uint32_t address)
 {
@@ -97,6 +104,7 @@ static __device__ __forceinline__ void add_page(page_sums<columns> &all,
         join_columns(all.out + 8 * n, c, by);
     }
 }
+#endif
 
 /* ---- runs of tokens ------------------------------------------------------------------------- */
 
@@ -118,6 +126,7 @@ template <typename T, int width, int terms>
 static __global__ void __launch_bounds__(run_shape<width, terms>::threads, 1)
         run_kernel(const __grid_constant__ vug_cuda_attention_job job)
 {
+#ifdef FITS_MMA_ATTENTION
     using shape = run_shape<width, terms>;
     constexpr bool ahead = shape::stages > 1;
     extern __shared__ __align__(1024) uint8_t memory[];
@@ -170,6 +179,7 @@ static __global__ void __launch_bounds__(run_shape<width, terms>::threads, 1)
         }
     }
     store_queries<terms>(job, run, row, first_column, all);
+#endif
 }
 
 /* ---- single tokens --------------------------------------------------------------------------- */
@@ -238,6 +248,7 @@ template <typename T, int width, int terms>
 static __global__ void __launch_bounds__(token_shape<width, terms>::threads)
         token_kernel(const __grid_constant__ vug_cuda_attention_job job)
 {
+#ifdef FITS_MMA_ATTENTION
     using shape = token_shape<width, terms>;
     extern __shared__ __align__(1024) uint8_t memory[];
     uint8_t *keys = memory + shape::query_bytes, *values = keys + shape::part_bytes;
@@ -290,6 +301,7 @@ static __global__ void __launch_bounds__(token_shape<width, terms>::threads)
     }
     if (begin <= end || job.pages == 0)
         store_heads<terms>(job, token, head, heads, blockIdx.z, all);
+#endif
 }
 
 /* ---- launching ---------------------------------------------------------------------------------- */
