@@ -117,7 +117,7 @@ static environments make_environments(bool exact)
     return e;
 }
 
-/* Every kernel set, with one and with several threads. */
+/* Every kernel set, with several threads, and with one unless only races are looked for. */
 static environments make_threaded_environments(bool exact)
 {
     environments e = FINDS_RACES ? (environments){ .n = 0 } : make_environments(exact);
