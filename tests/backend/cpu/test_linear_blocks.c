@@ -93,7 +93,7 @@ static void check_product(const vug_cpu_env *env, const vug_matrix *w, int64_t o
         check_rows(env, w, out, x, rows, 1, want);
 }
 
-/* For tests with one thread. */
+/* Skips a test that has one thread if only races are looked for. */
 static void skip_one_thread(void)
 {
     if (FINDS_RACES) {
