@@ -109,7 +109,13 @@ static backend_setup open_attention(const help_graph *m, const vug_limits *limit
     return s;
 }
 
-/* out [MOST_TOKENS,heads,width], in steps of `chunk` tokens. */
+/* The values in a row of the output. */
+static int64_t output_row(const attention_shape *shape)
+{
+    return shape->multiplies ? PRODUCT : shape->heads * shape->width;
+}
+
+/* out [MOST_TOKENS,output row], in steps of `chunk` tokens. */
 static void attend(const attention_shape *shape, vug_activations activations,
                    const attention_rows *rows, int64_t chunk, float *out)
 {
@@ -128,7 +134,7 @@ static void attend(const attention_shape *shape, vug_activations activations,
         };
         const float *output;
         help_ok(s.b->run(s.program, s.workspace, &in, &output, &err), &err);
-        memcpy(out + t * q_row, output, (size_t)(n * q_row) * sizeof(*out));
+        memcpy(out + t * output_row(shape), output, (size_t)(n * output_row(shape)) * sizeof(*out));
     }
     help_backend_teardown(&s);
     help_graph_release(&m);
@@ -196,13 +202,12 @@ static double largest_difference(const float *a, const float *b, size_t n)
     return most;
 }
 
-/* The results in steps of several sizes have the same bits, and differ from the exact ones by at
- * most `bound`. */
-static void check_rounding(const attention_shape *shape, vug_activations activations,
-                           const attention_rows *rows, const float *exact, double bound)
+/* The results in one step, which are returned, have the same bits in steps of several sizes. */
+static float *check_chunks(const attention_shape *shape, vug_activations activations,
+                           const attention_rows *rows)
 {
     static const int64_t chunk[] = { 1, 7, 70 };
-    const size_t n = (size_t)(MOST_TOKENS * shape->heads * shape->width);
+    const size_t n = (size_t)(MOST_TOKENS * output_row(shape));
     float *whole = vug_alloc(n, sizeof(*whole)), *cut = vug_alloc(n, sizeof(*cut));
     assert_true(whole && cut);
     attend(shape, activations, rows, MOST_TOKENS, whole);
@@ -210,13 +215,22 @@ static void check_rounding(const attention_shape *shape, vug_activations activat
         attend(shape, activations, rows, chunk[i], cut);
         check_bits(cut, whole, n, "attention in chunks");
     }
+    vug_free(cut);
+    return whole;
+}
+
+/* The same, and the results differ from the exact ones by at most `bound`. */
+static void check_rounding(const attention_shape *shape, vug_activations activations,
+                           const attention_rows *rows, const float *exact, double bound)
+{
+    const size_t n = (size_t)(MOST_TOKENS * output_row(shape));
+    float *whole = check_chunks(shape, activations, rows);
     const double difference = largest_difference(whole, exact, n);
     if (difference > bound)
         print_error("width %d, %s: differs by %g\n", (int)shape->width,
                     vug_kv_format_name(shape->kv), difference);
     assert_true(difference <= bound);
     vug_free(whole);
-    vug_free(cut);
 }
 
 /* Scores are products of about 4 with keys of about 1, and values below 1: rounding to one term
@@ -267,6 +281,34 @@ static void test_attention_is_close_and_the_same_in_chunks(void **state)
         check_shape(shapes[i]);
 }
 
+/* A step of 200 or 70 tokens leaves its results to the product in blocks, one of 1 or 7 does not. */
+static void test_products_are_the_same_in_chunks(void **state)
+{
+    (void)state;
+    static const attention_shape shapes[] = {
+        { .heads = 4, .width = 64, .multiplies = true },
+        { .heads = 8, .width = 128, .window = 70, .multiplies = true },
+        { .heads = 8, .width = 256, .rotates = true, .multiplies = true },
+        { .heads = 6, .width = 44, .multiplies = true },
+    };
+    if (!vug_backend_cuda.describe(NULL).available)
+        skip();
+    for (size_t i = 0; i < 2 * sizeof(shapes) / sizeof(shapes[0]); i++) {
+        rng r = { 19 };
+        attention_shape shape = shapes[i / 2];
+        shape.kv = i % 2 ? VUG_KV_BF16 : VUG_KV_F16;
+        const size_t q = (size_t)(shape.width * MOST_TOKENS * shape.heads);
+        const size_t k = (size_t)(shape.width * MOST_TOKENS * KV_HEADS);
+        const attention_rows rows = { random_rows(&r, q, 1), random_rows(&r, k, 1),
+                                      random_rows(&r, k, 1) };
+        vug_free(check_chunks(&shape, VUG_ACTIVATIONS_Q8, &rows));
+        vug_free(check_chunks(&shape, VUG_ACTIVATIONS_BF16, &rows));
+        vug_free(rows.q);
+        vug_free(rows.k);
+        vug_free(rows.v);
+    }
+}
+
 /* The tokens of `n` sequences beside one another are those of each alone. */
 static void check_sequences(const attention_shape *shape, vug_activations activations,
                             const attention_rows *rows, int64_t n)
@@ -311,6 +353,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_attention_is_close_and_the_same_in_chunks),
+        cmocka_unit_test(test_products_are_the_same_in_chunks),
         cmocka_unit_test(test_sequences_do_not_depend_on_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
