@@ -161,6 +161,9 @@ static __device__ __forceinline__ uint64_t tile_after(uint64_t tile, int bytes)
     ", "                                                                     \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, " \
     "%30, %31"
+#define REGISTERS_32_47                                                      \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, " \
+    "%46, %47"
 #define REGISTERS_32_63                                                      \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, " \
     "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, " \
@@ -185,12 +188,16 @@ template <int columns>
 static __device__ __forceinline__ void wgmma_add(float (&d)[columns / 2], const uint4 &a,
                                                  uint64_t b, bool adds = true)
 {
-    static_assert(columns == 32 || columns == 64 || columns == 128 || columns == 192,
+    static_assert(columns == 32 || columns == 64 || columns == 96 || columns == 128 ||
+                          columns == 192,
                   "no such product");
     if constexpr (columns == 32)
         WGMMA("32", REGISTERS_0_15, "{%16, %17, %18, %19}, %20", "%21", SUMS_16(d, 0));
     else if constexpr (columns == 64)
         WGMMA("64", REGISTERS_0_31, "{%32, %33, %34, %35}, %36", "%37", SUMS_32(d, 0));
+    else if constexpr (columns == 96)
+        WGMMA("96", REGISTERS_0_31 ", " REGISTERS_32_47, "{%48, %49, %50, %51}, %52", "%53",
+              SUMS_32(d, 0), SUMS_16(d, 32));
     else if constexpr (columns == 128)
         WGMMA("128", REGISTERS_0_31 ", " REGISTERS_32_63, "{%64, %65, %66, %67}, %68", "%69",
               SUMS_32(d, 0), SUMS_32(d, 32));
@@ -232,6 +239,7 @@ static __device__ __forceinline__ void wgmma_add_rows(float (&d)[32], const uint
 
 #undef REGISTERS_0_15
 #undef REGISTERS_0_31
+#undef REGISTERS_32_47
 #undef REGISTERS_32_63
 #undef REGISTERS_64_95
 #undef SUMS_4
