@@ -37,8 +37,9 @@ static constexpr int block_rows = CONSUMERS *(pairs ? (int)PAIR_ROWS : (int)GROU
 template <typename W, int tokens, int terms> struct ring_of {
     static constexpr int token_bytes = tokens * VUG_CUDA_BLOCK_ROW_BYTES; /* of a term */
     static constexpr int sum_bytes = W::needs_sums ? tokens * (int)sizeof(float) : 0;
-    static constexpr int copied_bytes =
-            BLOCK_STRIPS * W::bytes + terms * token_bytes + UNIT_SUMS * sum_bytes;
+    /* that a stage has of a token */
+    static constexpr int bytes_of_token =
+            terms * VUG_CUDA_BLOCK_ROW_BYTES + (W::needs_sums ? UNIT_SUMS * (int)sizeof(float) : 0);
     static constexpr int tokens_at = align_ring(BLOCK_STRIPS * W::bytes);
     static constexpr int sums_at = tokens_at + terms * token_bytes;
     static constexpr int stage_bytes = align_ring(sums_at + UNIT_SUMS * sum_bytes);
@@ -66,7 +67,19 @@ struct ring_memory {
 struct token_source {
     const uint8_t *x; /* what this block of the cluster copies */
     const float *sums;
+    int own, all; /* tokens that it copies, and that both do */
 };
+
+/* The tokens of a unit that exist. Past them a stage has others, whose results nobody stores. */
+template <int tokens>
+static __device__ __forceinline__ token_source tokens_of(const vug_cuda_prefill_job &job,
+                                                         const product_unit &u, int rank)
+{
+    constexpr int share = tokens / CLUSTER;
+    const int left = (int)min(vug_cuda_block_rows(job.rows) - u.token, (int64_t)tokens);
+    return { rows_at(job, u.token + rank * share), job.x_sums + u.token,
+             max(min(left - rank * share, share), 0), left };
+}
 
 /* Copies tokens, of which each block of the cluster copies half to both, and their sums; goes on to
  * the next block of columns. */
@@ -76,17 +89,21 @@ static __device__ __forceinline__ void copy_tokens(const vug_cuda_prefill_job &j
                                                    int rank)
 {
     using ring = ring_of<W, tokens, terms>;
-    constexpr int half = ring::token_bytes / CLUSTER;
-    barrier_expect(full, ring::copied_bytes);
+    constexpr int share = ring::token_bytes / CLUSTER;
+    const int bytes = from.own * VUG_CUDA_BLOCK_ROW_BYTES;
+    barrier_expect(full, BLOCK_STRIPS * W::bytes + from.all * ring::bytes_of_token);
 #pragma unroll
-    for (int term = 0; term < terms; term++)
-        bulk_copy_to_all(to + ring::tokens_at + term * ring::token_bytes + rank * half,
-                         from.x + term * term_bytes(job), half, full, (1 << CLUSTER) - 1);
+    for (int term = 0; term < terms; term++) {
+        if (bytes > 0)
+            bulk_copy_to_all(to + ring::tokens_at + term * ring::token_bytes + rank * share,
+                             from.x + term * term_bytes(job), bytes, full, (1 << CLUSTER) - 1);
+    }
     from.x += block_bytes(job);
     if constexpr (W::needs_sums) {
 #pragma unroll
         for (int i = 0; i < UNIT_SUMS; i++) {
-            bulk_copy(to + ring::sums_at + i * ring::sum_bytes, from.sums, ring::sum_bytes, full);
+            bulk_copy(to + ring::sums_at + i * ring::sum_bytes, from.sums,
+                      from.all * (int)sizeof(float), full);
             from.sums += vug_cuda_block_rows(job.rows);
         }
     }
@@ -118,8 +135,7 @@ static __device__ void fill_ring(const vug_cuda_prefill_job &job, const ring_mem
     ring_place at = { 0, 1 };
     for (int64_t i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
         const product_unit u = find_unit(job, i, CLUSTER * block_rows<pairs>, tokens);
-        token_source x = { rows_at(job, u.token) + rank * ring::token_bytes / CLUSTER,
-                           job.x_sums + u.token };
+        token_source x = tokens_of<tokens>(job, u, rank);
         const uint8_t *w[WARP_STRIPS];
 #pragma unroll
         for (int s = 0; s < WARP_STRIPS; s++)
