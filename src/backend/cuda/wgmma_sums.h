@@ -1,0 +1,185 @@
+#ifndef VUG_BACKEND_CUDA_WGMMA_SUMS_H
+#define VUG_BACKEND_CUDA_WGMMA_SUMS_H
+
+/*
+ * How a warpgroup of wgmma_linear.cu computes the sums of a unit with weights of BF16.
+ *
+ * Tensor cores are to be busy all the time: while half of a block of 64 columns is multiplied, the
+ * weights of the next half are loaded, and the sums of a slice are added for half of the tokens while
+ * the other half is multiplied. The compiler lets products run on only if it sees that nothing reads
+ * their sums before they are done, and takes what all lanes know from uniform registers only if no
+ * loop seems to differ between lanes; both show in the machine code.
+ */
+
+#include "backend/cuda/wgmma_ring.h"
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* The sums of a slice, of each half of the tokens. While those of one half are added to the sums of
+ * the slices before, tensor cores multiply the other one. */
+template <int tokens, int terms> struct half_sums {
+    float of[2][terms][tokens / 4];
+};
+
+/* The weights of half of a block of 64 columns. */
+struct half_block {
+    uint4 tile[STEPS / 2];
+};
+
+/* What a warpgroup reads of a stage. */
+struct stage_operands {
+    uint32_t strip;
+    uint64_t x;
+};
+
+template <int tokens, int terms>
+static __device__ __forceinline__ stage_operands wait_stage(const ring_memory &memory, int strip,
+                                                            const ring_place &at)
+{
+    using ring = ring_of<plain_unit, tokens, terms>;
+    const uint32_t stage = same_in_warp(memory.data + at.stage * ring::stage_bytes);
+    barrier_wait(memory.full + at.stage * 8, at.parity);
+    return { stage + strip * plain_unit::bytes, swizzled_tile(stage + ring::tokens_at) };
+}
+
+/* The warpgroup has read a stage. */
+static __device__ __forceinline__ void leave_stage(const ring_memory &memory, int stage)
+{
+    if (threadIdx.x % GROUP_THREADS < CLUSTER)
+        barrier_arrive_at(memory.empty + stage * 8, threadIdx.x % GROUP_THREADS);
+}
+
+static __device__ __forceinline__ half_block load_columns(const stage_operands &from, int columns)
+{
+    half_block w;
+#pragma unroll
+    for (int i = 0; i < STEPS / 2; i++)
+        w.tile[i] = load_shared_words4(
+                from.strip + ((columns * (STEPS / 2) + i) * WARP + threadIdx.x % WARP) * 16);
+    return w;
+}
+
+/* Begins the products of half of a block's columns with the halves first .. last of the tokens, as a
+ * group; they are added to their sums, or to +0. */
+template <int tokens, int terms>
+static __device__ __forceinline__ void begin_halves(const half_block &w, uint64_t x, int first,
+                                                    int last, bool adds,
+                                                    half_sums<tokens, terms> &sums)
+{
+    constexpr int term_bytes = ring_of<plain_unit, tokens, terms>::token_bytes;
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < STEPS / 2; i++) {
+#pragma unroll
+        for (int half = first; half <= last; half++) {
+#pragma unroll
+            for (int term = 0; term < terms; term++)
+                wgmma_add<tokens / 2>(
+                        sums.of[half][term], w.tile[i],
+                        tile_after(x, term * term_bytes + half * term_bytes / 2 + i * 32),
+                        adds || i > 0);
+        }
+    }
+    wgmma_commit();
+}
+
+/* The second half of a block's columns, in the terms of x. */
+static __device__ __forceinline__ uint64_t second_columns(const stage_operands &of)
+{
+    return tile_after(of.x, STEPS / 2 * 32);
+}
+
+/* Adds the sums of a slice, of half of the tokens, to those so far. */
+template <int tokens, int terms>
+static __device__ __forceinline__ void add_half(float (&all)[tokens / 2], int half,
+                                                const half_sums<tokens, terms> &sums)
+{
+    const auto &of = sums.of[half];
+#pragma unroll
+    for (int i = 0; i < tokens / 4; i++) {
+        float &to = all[half * tokens / 4 + i];
+        asm volatile("" : "+f"(to)); /* the compiler may not add before the wait */
+        to += terms > 1 ? of[0][i] + of[terms - 1][i] : of[0][i];
+    }
+}
+
+/* Of a block of which the first half of the columns has begun, begins the second one, and the first of
+ * the next block; goes on so for `n` blocks. While half of a block is multiplied, the weights of the
+ * next half are loaded. */
+template <int tokens, int terms>
+static __device__ __forceinline__ void multiply_blocks(const ring_memory &memory, int strip, int n,
+                                                       ring_place &at, stage_operands &from,
+                                                       half_sums<tokens, terms> &sums)
+{
+    using ring = ring_of<plain_unit, tokens, terms>;
+#pragma unroll 1
+    for (int i = 0; i < n; i++) {
+        const int before = at.stage;
+        begin_halves<tokens, terms>(load_columns(from, 1), second_columns(from), 0, 1, true, sums);
+        ring_next<ring::stages>(at);
+        wgmma_wait<1>();
+        from = wait_stage<tokens, terms>(memory, strip, at);
+        begin_halves<tokens, terms>(load_columns(from, 0), from.x, 0, 1, true, sums);
+        wgmma_wait<1>();
+        leave_stage(memory, before);
+    }
+}
+
+/* The same, where the next block begins a slice. Here are no branches, from which the compiler would
+ * conclude that it has to wait for each product. */
+template <int tokens, int terms>
+static __device__ __forceinline__ void next_slice(const ring_memory &memory, int strip,
+                                                  ring_place &at, stage_operands &from,
+                                                  half_sums<tokens, terms> &sums,
+                                                  float (&all)[tokens / 2])
+{
+    using ring = ring_of<plain_unit, tokens, terms>;
+    const int before = at.stage;
+    ring_next<ring::stages>(at);
+    const stage_operands next = wait_stage<tokens, terms>(memory, strip, at);
+    half_block w = load_columns(from, 1);
+    begin_halves<tokens, terms>(w, second_columns(from), 0, 0, true, sums);
+    begin_halves<tokens, terms>(w, second_columns(from), 1, 1, true, sums);
+    wgmma_wait<2>();
+    w = load_columns(next, 0);
+    wgmma_wait<1>();
+    add_half<tokens, terms>(all, 0, sums);
+    begin_halves<tokens, terms>(w, next.x, 0, 0, false, sums);
+    wgmma_wait<1>();
+    add_half<tokens, terms>(all, 1, sums);
+    begin_halves<tokens, terms>(w, next.x, 1, 1, false, sums);
+    leave_stage(memory, before);
+    from = next;
+}
+
+/* A warpgroup computes the sums of a unit of `blocks` blocks of columns. */
+template <int tokens, int terms>
+static __device__ __forceinline__ void multiply_unit(const ring_memory &memory, int strip,
+                                                     int blocks, ring_place &at,
+                                                     float (&all)[tokens / 2])
+{
+    using ring = ring_of<plain_unit, tokens, terms>;
+    const int slices = min(blocks, (int)SLICES); /* that have columns */
+    half_sums<tokens, terms> sums = {};
+    stage_operands from = wait_stage<tokens, terms>(memory, strip, at);
+    begin_halves<tokens, terms>(load_columns(from, 0), from.x, 0, 1, false, sums);
+#pragma unroll
+    for (int i = 0; i < tokens / 2; i++)
+        all[i] = -0.0f; /* changes nothing that is added */
+#pragma unroll 1
+    for (int slice = 1;; slice++) {
+        const int of_slice = blocks * slice / slices - blocks * (slice - 1) / slices;
+        multiply_blocks<tokens, terms>(memory, strip, of_slice - 1, at, from, sums);
+        if (slice == slices)
+            break;
+        next_slice<tokens, terms>(memory, strip, at, from, sums, all);
+    }
+    begin_halves<tokens, terms>(load_columns(from, 1), second_columns(from), 0, 1, true, sums);
+    wgmma_wait();
+    leave_stage(memory, at.stage);
+    ring_next<ring::stages>(at);
+    add_half<tokens, terms>(all, 0, sums);
+    add_half<tokens, terms>(all, 1, sums);
+}
+#endif
+
+#endif
