@@ -45,7 +45,7 @@ static inline vug_val value_of(uint32_t id)
     return (vug_val){ id };
 }
 
-/* ---- launch.c --------------------------------------------------------------------------- */
+/* ---- launch_elements.c ------------------------------------------------------------------- */
 
 void vug_cuda_launch_elements(const vug_cuda_step *s, uint32_t id);
 
