@@ -1,4 +1,5 @@
-/* Nodes that compute each element of a result from one element of each operand. */
+/* Nodes that compute an element of a result from the same element of x, with one of a second operand or
+ * without. */
 #include "backend/cuda/launch.h"
 
 void vug_cuda_launch_elements(const vug_cuda_step *s, uint32_t id)

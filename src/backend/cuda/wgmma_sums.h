@@ -20,17 +20,13 @@ template <int tokens, int terms> struct half_sums {
     float of[2][terms][tokens / 4];
 };
 
-/* The weights of half of a block of 64 columns. */
-struct half_block {
-    uint4 tile[STEPS / 2];
-};
-
 /* What a warpgroup reads of a stage. */
 struct stage_operands {
-    uint32_t strip;
-    uint64_t x;
+    uint32_t strip; /* the weights of the warp */
+    uint64_t x;     /* the first terms of the tokens */
 };
 
+/* Waits until a stage is full. */
 template <int tokens, int terms>
 static __device__ __forceinline__ stage_operands wait_stage(const ring_memory &memory, int strip,
                                                             const ring_place &at)
@@ -48,22 +44,28 @@ static __device__ __forceinline__ void leave_stage(const ring_memory &memory, in
         barrier_arrive_at(memory.empty + stage * 8, threadIdx.x % GROUP_THREADS);
 }
 
-static __device__ __forceinline__ half_block load_columns(const stage_operands &from, int columns)
+/* Half of the columns of a block: a lane's weights, and the first terms of the tokens. */
+struct half_block {
+    uint4 w[STEPS / 2];
+    uint64_t x;
+};
+
+/* Loads the weights of half `columns`. */
+static __device__ __forceinline__ half_block load_half(const stage_operands &from, int columns)
 {
-    half_block w;
+    const int first = columns * (STEPS / 2);
+    half_block of = { {}, tile_after(from.x, first * 32) };
 #pragma unroll
     for (int i = 0; i < STEPS / 2; i++)
-        w.tile[i] = load_shared_words4(
-                from.strip + ((columns * (STEPS / 2) + i) * WARP + threadIdx.x % WARP) * 16);
-    return w;
+        of.w[i] = load_shared_words4(from.strip + ((first + i) * WARP + threadIdx.x % WARP) * 16);
+    return of;
 }
 
 /* Begins the products of half of a block's columns with the halves first .. last of the tokens, as a
  * group; they are added to their sums, or to +0. */
 template <int tokens, int terms>
-static __device__ __forceinline__ void begin_halves(const half_block &w, uint64_t x, int first,
-                                                    int last, bool adds,
-                                                    half_sums<tokens, terms> &sums)
+static __device__ __forceinline__ void begin_products(const half_block &of, int first, int last,
+                                                      bool adds, half_sums<tokens, terms> &sums)
 {
     constexpr int term_bytes = ring_of<plain_unit, tokens, terms>::token_bytes;
     wgmma_fence();
@@ -74,18 +76,12 @@ static __device__ __forceinline__ void begin_halves(const half_block &w, uint64_
 #pragma unroll
             for (int term = 0; term < terms; term++)
                 wgmma_add<tokens / 2>(
-                        sums.of[half][term], w.tile[i],
-                        tile_after(x, term * term_bytes + half * term_bytes / 2 + i * 32),
+                        sums.of[half][term], of.w[i],
+                        tile_after(of.x, term * term_bytes + half * term_bytes / 2 + i * 32),
                         adds || i > 0);
         }
     }
     wgmma_commit();
-}
-
-/* The second half of a block's columns, in the terms of x. */
-static __device__ __forceinline__ uint64_t second_columns(const stage_operands &of)
-{
-    return tile_after(of.x, STEPS / 2 * 32);
 }
 
 /* Adds the sums of a slice, of half of the tokens, to those so far. */
@@ -93,18 +89,16 @@ template <int tokens, int terms>
 static __device__ __forceinline__ void add_half(float (&all)[tokens / 2], int half,
                                                 const half_sums<tokens, terms> &sums)
 {
-    const auto &of = sums.of[half];
+    constexpr int n = tokens / 4;
+    float(&to)[n] = *(float(*)[n])(all + half * n);
 #pragma unroll
-    for (int i = 0; i < tokens / 4; i++) {
-        float &to = all[half * tokens / 4 + i];
-        asm volatile("" : "+f"(to)); /* the compiler may not add before the wait */
-        to += terms > 1 ? of[0][i] + of[terms - 1][i] : of[0][i];
-    }
+    for (int i = 0; i < n; i++)
+        asm volatile("" : "+f"(to[i])); /* the compiler may not add before the wait */
+    add_slice<terms>(to, sums.of[half], false);
 }
 
-/* Of a block of which the first half of the columns has begun, begins the second one, and the first of
- * the next block; goes on so for `n` blocks. While half of a block is multiplied, the weights of the
- * next half are loaded. */
+/* The products of a block with the first half of its columns have begun: begins those with the second
+ * half, and those of the next block with its first half; goes on so for `n` blocks. */
 template <int tokens, int terms>
 static __device__ __forceinline__ void multiply_blocks(const ring_memory &memory, int strip, int n,
                                                        ring_place &at, stage_operands &from,
@@ -114,11 +108,11 @@ static __device__ __forceinline__ void multiply_blocks(const ring_memory &memory
 #pragma unroll 1
     for (int i = 0; i < n; i++) {
         const int before = at.stage;
-        begin_halves<tokens, terms>(load_columns(from, 1), second_columns(from), 0, 1, true, sums);
+        begin_products<tokens, terms>(load_half(from, 1), 0, 1, true, sums);
         ring_next<ring::stages>(at);
         wgmma_wait<1>();
         from = wait_stage<tokens, terms>(memory, strip, at);
-        begin_halves<tokens, terms>(load_columns(from, 0), from.x, 0, 1, true, sums);
+        begin_products<tokens, terms>(load_half(from, 0), 0, 1, true, sums);
         wgmma_wait<1>();
         leave_stage(memory, before);
     }
@@ -136,22 +130,23 @@ static __device__ __forceinline__ void next_slice(const ring_memory &memory, int
     const int before = at.stage;
     ring_next<ring::stages>(at);
     const stage_operands next = wait_stage<tokens, terms>(memory, strip, at);
-    half_block w = load_columns(from, 1);
-    begin_halves<tokens, terms>(w, second_columns(from), 0, 0, true, sums);
-    begin_halves<tokens, terms>(w, second_columns(from), 1, 1, true, sums);
+    half_block half = load_half(from, 1);
+    begin_products<tokens, terms>(half, 0, 0, true, sums);
+    begin_products<tokens, terms>(half, 1, 1, true, sums);
     wgmma_wait<2>();
-    w = load_columns(next, 0);
+    half = load_half(next, 0);
     wgmma_wait<1>();
     add_half<tokens, terms>(all, 0, sums);
-    begin_halves<tokens, terms>(w, next.x, 0, 0, false, sums);
+    begin_products<tokens, terms>(half, 0, 0, false, sums);
     wgmma_wait<1>();
     add_half<tokens, terms>(all, 1, sums);
-    begin_halves<tokens, terms>(w, next.x, 1, 1, false, sums);
+    begin_products<tokens, terms>(half, 1, 1, false, sums);
     leave_stage(memory, before);
     from = next;
 }
 
-/* A warpgroup computes the sums of a unit of `blocks` blocks of columns. */
+/* A warpgroup computes the sums of a unit of `blocks` blocks of columns. Of fewer than SLICES blocks each
+ * is a slice, as in slice_blocks. */
 template <int tokens, int terms>
 static __device__ __forceinline__ void multiply_unit(const ring_memory &memory, int strip,
                                                      int blocks, ring_place &at,
@@ -161,7 +156,7 @@ static __device__ __forceinline__ void multiply_unit(const ring_memory &memory, 
     const int slices = min(blocks, (int)SLICES); /* that have columns */
     half_sums<tokens, terms> sums = {};
     stage_operands from = wait_stage<tokens, terms>(memory, strip, at);
-    begin_halves<tokens, terms>(load_columns(from, 0), from.x, 0, 1, false, sums);
+    begin_products<tokens, terms>(load_half(from, 0), 0, 1, false, sums);
 #pragma unroll
     for (int i = 0; i < tokens / 2; i++)
         all[i] = -0.0f; /* changes nothing that is added */
@@ -173,7 +168,7 @@ static __device__ __forceinline__ void multiply_unit(const ring_memory &memory, 
             break;
         next_slice<tokens, terms>(memory, strip, at, from, sums, all);
     }
-    begin_halves<tokens, terms>(load_columns(from, 1), second_columns(from), 0, 1, true, sums);
+    begin_products<tokens, terms>(load_half(from, 1), 0, 1, true, sums);
     wgmma_wait();
     leave_stage(memory, at.stage);
     ring_next<ring::stages>(at);
