@@ -120,8 +120,7 @@ static __device__ __forceinline__ void copy_rows(const block_copies &c, int b)
 /* Adds the block's columns to `sum`. While a warpgroup multiplies, its strips are copied again, and
  * the rows of the block before, which other warps may still read until then. */
 template <int terms, int groups>
-static __device__ __forceinline__ void sum_columns(const block_copies &c, const uint8_t *data,
-                                                   float (&sum)[terms][SUMS])
+static __device__ __forceinline__ void sum_columns(const block_copies &c, float (&sum)[terms][SUMS])
 {
     using ring = batch_ring<terms, groups>;
     const int at = threadIdx.x / WARP * STRIP_BYTES;
@@ -136,7 +135,8 @@ static __device__ __forceinline__ void sum_columns(const block_copies &c, const 
         uint4 a[STEPS];
         __syncwarp();
         barrier_wait(c.memory.full + stage * 8, b / ring::stages % 2);
-        begin_block<terms>(data + from + at, c.memory.data + from + ring::weight_bytes, a, sum);
+        begin_block<terms>(c.memory.data + from + at, c.memory.data + from + ring::weight_bytes, a,
+                           sum);
         __syncwarp();
         copy_strip<terms, groups>(c, b + ring::stages);
         if (b > 0)
@@ -261,7 +261,7 @@ static __global__ void __launch_bounds__(batch_ring<terms, groups>::threads,
         columns.of * x_bytes,
     };
     float sum[terms][SUMS] = {};
-    sum_columns<terms, groups>(copies, data, sum);
+    sum_columns<terms, groups>(copies, sum);
     __syncthreads();
     store_sums<terms>(*sums, sum);
     cluster_sync();

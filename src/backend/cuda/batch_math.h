@@ -18,21 +18,22 @@ enum {
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-/* A warpgroup begins to add a block of 64 columns. When the products have begun, the strip has been
- * read. */
+/* A warpgroup begins to add a block of 64 columns, whose strip and terms of x lie at these addresses
+ * in shared memory. When the products have begun, the strip has been read. */
 template <int terms>
-static __device__ __forceinline__ void begin_block(const uint8_t *strip, uint32_t x,
-                                                   uint4 (&a)[STEPS], float (&sum)[terms][SUMS])
+static __device__ __forceinline__ void begin_block(uint32_t strip, uint32_t x, uint4 (&a)[STEPS],
+                                                   float (&sum)[terms][SUMS])
 {
+    const uint64_t tile = swizzled_tile(same_in_warp(x));
 #pragma unroll
     for (int j = 0; j < STEPS; j++)
-        a[j] = ((const uint4 *)strip)[j * WARP + threadIdx.x % WARP];
+        a[j] = load_shared_words4(strip + (j * WARP + threadIdx.x % WARP) * 16);
     wgmma_fence();
 #pragma unroll
     for (int j = 0; j < STEPS; j++) {
 #pragma unroll
         for (int term = 0; term < terms; term++)
-            wgmma_add<ROWS>(sum[term], a[j], swizzled_tile(x + term * TERM_BYTES + j * 32));
+            wgmma_add<ROWS>(sum[term], a[j], tile_after(tile, term * TERM_BYTES + j * 32));
     }
     wgmma_commit();
 }

@@ -75,23 +75,6 @@ struct load_again {
     }
 };
 
-/* Loads stay where they are written: earlier ones would take registers that weights need. */
-static __device__ __forceinline__ uint4 load_shared_words4(uint32_t at)
-{
-    uint4 v;
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "r"(at));
-    return v;
-}
-
-static __device__ __forceinline__ uint2 load_shared_words2(uint32_t at)
-{
-    uint2 v;
-    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(at));
-    return v;
-}
-
 /* Loads from shared memory; a pointer is an address there. */
 struct load_shared {
     static __device__ __forceinline__ uint4 words4(const void *p)

@@ -79,6 +79,23 @@ static __device__ __forceinline__ uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
+/* Loads stay where they are written: earlier ones would take registers that weights need. */
+static __device__ __forceinline__ uint4 load_shared_words4(uint32_t at)
+{
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(at));
+    return v;
+}
+
+static __device__ __forceinline__ uint2 load_shared_words2(uint32_t at)
+{
+    uint2 v;
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(at));
+    return v;
+}
+
 /* The sum over the lanes of a warp, the same in each lane. */
 static __device__ __forceinline__ float warp_sum(float x)
 {

@@ -275,7 +275,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
                 uint4 a[STEPS];
                 __syncwarp();
                 barrier_wait(memory.full + at.ring.stage * 8, at.ring.parity);
-                begin_block<terms>(data + from + threadIdx.x / WARP * STRIP_BYTES,
+                begin_block<terms>(memory.data + from + threadIdx.x / WARP * STRIP_BYTES,
                                    memory.data + from + ring::weight_bytes, a, sum);
                 __syncwarp();
                 copy_strip<terms, pairs>(job, memory, strip, at.ring.stage, blocks, end);
