@@ -50,11 +50,12 @@ typedef struct {
     const float *mask; /* [tokens,mask_columns], in place of causal order and window; or NULL */
     int64_t mask_columns;
     int64_t tokens, heads;
-    int64_t window; /* 0: full */
-    int pages;      /* at least those that a token sees: they are computed side by side; or 0 */
-    int terms;      /* of queries and weights of keys on tensor cores: 1 or 2 */
-    bool in_blocks; /* `out` gets `terms` terms of the results, in whole blocks of rows
-                       [tokens,heads * E] (activation_blocks.h), without `pages` */
+    int64_t window;     /* 0: full */
+    int pages;          /* at least those that a token sees: they are computed side by side; or 0 */
+    int terms;          /* of queries and weights of keys on tensor cores: 1 or 2 */
+    bool single_tokens; /* of their sequences in the step: earlier positions are stored already */
+    bool in_blocks;     /* `out` gets `terms` terms of the results, in whole blocks of rows
+                           [tokens,heads * E] (activation_blocks.h), without `pages` */
     float scale, softcap;
 } vug_cuda_attention_job;
 

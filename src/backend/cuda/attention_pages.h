@@ -60,17 +60,18 @@ template <int terms> struct page_weights {
 };
 
 /* Returns the positive number by which scores become exponents of 2: 1 if they are scaled here. */
+template <int n>
 static __device__ __forceinline__ float scale_scores(const vug_cuda_attention_job &job,
-                                                     float (&s)[KEYS / 2])
+                                                     float (&s)[n])
 {
     const float by = job.scale * LOG2_E;
     if (job.softcap > 0) {
 #pragma unroll
-        for (int i = 0; i < KEYS / 2; i++)
+        for (int i = 0; i < n; i++)
             s[i] = tanhf(s[i] * job.scale / job.softcap) * (job.softcap * LOG2_E);
     } else if (!(by > 0)) {
 #pragma unroll
-        for (int i = 0; i < KEYS / 2; i++)
+        for (int i = 0; i < n; i++)
             s[i] *= by;
     } else {
         return by;
@@ -207,31 +208,38 @@ static __device__ __forceinline__ void join_columns(float *all, const float (&pa
     }
 }
 
+/* Stores columns e and e + 1 of the results of a head of a token; e is even, and below the width. */
+template <int terms>
+static __device__ __forceinline__ void store_pair(const vug_cuda_attention_job &job, int64_t token,
+                                                  int64_t head, int e, float (&y)[2])
+{
+    const int width = (int)job.cache.width;
+    float *const out = job.out + (token * job.heads + head) * width + e;
+    if (job.in_blocks) {
+        store_terms<terms>((uint8_t *)job.out, job.tokens, job.heads * width, token,
+                           head * width + e, y);
+    } else if (width % 2 == 0) {
+        *(float2 *)out = make_float2(y[0], y[1]);
+    } else {
+        out[0] = y[0];
+        if (e + 1 < width)
+            out[1] = y[1];
+    }
+}
+
 /* Stores the results of a head of a token, a lane's r-th query: columns from column `first` on. */
 template <int terms, int columns>
 static __device__ __forceinline__ void store_head(const vug_cuda_attention_job &job, int64_t token,
                                                   int64_t head, int first, int r,
                                                   const page_sums<columns> &all)
 {
-    const int width = (int)job.cache.width;
-    float *const out = job.out + (token * job.heads + head) * width;
 #pragma unroll
     for (int i = 0; i < columns / 8; i++) {
         const int e = first + i * 8 + threadIdx.x % 4 * 2;
         float y[2] = { quotient(all.out[i * 4 + r * 2], all.sum[r]),
                        quotient(all.out[i * 4 + r * 2 + 1], all.sum[r]) };
-        if (e >= width)
-            continue;
-        if (job.in_blocks) {
-            store_terms<terms>((uint8_t *)job.out, job.tokens, job.heads * width, token,
-                               head * width + e, y);
-        } else if (width % 2 == 0) {
-            *(float2 *)(out + e) = make_float2(y[0], y[1]);
-        } else {
-            out[e] = y[0];
-            if (e + 1 < width)
-                out[e + 1] = y[1];
-        }
+        if (e < (int)job.cache.width)
+            store_pair<terms>(job, token, head, e, y);
     }
 }
 

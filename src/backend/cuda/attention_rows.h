@@ -8,6 +8,12 @@
 #include "backend/cuda/kv_elements.h"
 #include "backend/cuda/prefill.h"
 
+/* The kernels by mma need 200 KiB of shared memory in a block, and are empty for devices that do not have
+ * it. vug_cuda_rounds_attention has the same list. */
+#if __CUDA_ARCH__ / 100 == 9 || __CUDA_ARCH__ / 100 == 10
+#define FITS_MMA_ATTENTION
+#endif
+
 enum {
     KEYS = VUG_KV_PAGE,
     ROWS = VUG_CUDA_PRODUCT_QUERIES, /* of a product: those of a warp */
@@ -78,6 +84,23 @@ static __device__ __forceinline__ void mma_add(float *d, const uint32_t (&a)[4],
 #undef MMA
 }
 
+/* Four matrices of 8 x 8 elements; each lane gives the address of a row. */
+static __device__ __forceinline__ void load_matrices(uint32_t (&x)[4], uint32_t address)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void load_transposed(uint32_t (&x)[4], uint32_t address)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(address)
+                 : "memory");
+}
+
 /* ---- rows in shared memory --------------------------------------------------------------- */
 
 /* Where chunk `chunk` of row `row` lies in rows of `width` elements: chunks are permuted, so that
@@ -96,6 +119,13 @@ static __device__ __forceinline__ void copy_chunk(uint32_t to, const uint8_t *fr
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
                  "r"(exists ? CHUNK_BYTES : 0)
                  : "memory");
+}
+
+/* Waits until all but the last `n` groups of copies of all threads are there. */
+template <int n> static __device__ __forceinline__ void wait_copies(void)
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory");
+    __syncthreads();
 }
 
 /* Elements e .. e + 7 of a key; zeros past the cache's columns. */
@@ -186,6 +216,38 @@ static __device__ __forceinline__ void load_part(const vug_cuda_kv_cache &cache,
         load_rows<T, L, width, threads>(cache.format == VUG_KV_Q8,
                                         kv_part_at(cache, memory, from.head, values), n, to);
     asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* ---- queries -------------------------------------------------------------------------------- */
+
+/* Eight columns of a query from column e on; zeros past its end. */
+static __device__ __forceinline__ void read_query(const float *q, int e, int width,
+                                                  float (&x)[CHUNK_ELEMENTS])
+{
+    if (width % CHUNK_ELEMENTS == 0 && e < width) {
+        const float4 a = *(const float4 *)(q + e), b = *(const float4 *)(q + e + 4);
+        x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w;
+        x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < CHUNK_ELEMENTS; i++)
+        x[i] = e + i < width ? q[e + i] : 0;
+}
+
+/* Stores the terms of a chunk of a row of queries; those of all rows take `term_bytes`. */
+template <typename T, int terms>
+static __device__ __forceinline__ void store_query(uint8_t *to, int term_bytes,
+                                                   float (&x)[CHUNK_ELEMENTS])
+{
+#pragma unroll
+    for (int term = 0; term < terms; term++) {
+        *(uint4 *)(to + term * term_bytes) = make_uint4(T::pair(x[0], x[1]), T::pair(x[2], x[3]),
+                                                        T::pair(x[4], x[5]), T::pair(x[6], x[7]));
+#pragma unroll
+        for (int i = 0; i < CHUNK_ELEMENTS; i++)
+            x[i] = T::rest(x[i]);
+    }
 }
 
 #endif

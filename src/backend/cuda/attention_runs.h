@@ -66,36 +66,6 @@ static __device__ __forceinline__ void find_sight(const vug_cuda_attention_job &
                                          (row + (int)threadIdx.x % WARP / 4 + r * 8) / run.per_kv);
 }
 
-/* Eight columns of a query from column e on; zeros past its end. */
-static __device__ __forceinline__ void read_query(const float *q, int e, int width,
-                                                  float (&x)[CHUNK_ELEMENTS])
-{
-    if (width % CHUNK_ELEMENTS == 0 && e < width) {
-        const float4 a = *(const float4 *)(q + e), b = *(const float4 *)(q + e + 4);
-        x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w;
-        x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < CHUNK_ELEMENTS; i++)
-        x[i] = e + i < width ? q[e + i] : 0;
-}
-
-/* Stores the terms of a chunk of a row of queries; those of all rows take `term_bytes`. */
-template <typename T, int terms>
-static __device__ __forceinline__ void store_query(uint8_t *to, int term_bytes,
-                                                   float (&x)[CHUNK_ELEMENTS])
-{
-#pragma unroll
-    for (int term = 0; term < terms; term++) {
-        *(uint4 *)(to + term * term_bytes) = make_uint4(T::pair(x[0], x[1]), T::pair(x[2], x[3]),
-                                                        T::pair(x[4], x[5]), T::pair(x[6], x[7]));
-#pragma unroll
-        for (int i = 0; i < CHUNK_ELEMENTS; i++)
-            x[i] = T::rest(x[i]);
-    }
-}
-
 /* Rounds the queries of a block of so many rows; so many threads take part, this is the one of
  * `index`. */
 template <typename T, typename L, int width, int terms, int threads, int rows>

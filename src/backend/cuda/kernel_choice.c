@@ -13,7 +13,7 @@ int64_t vug_cuda_side_pages(const vug_node *node, int64_t tokens, int64_t positi
 
 bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node)
 {
-    /* The kernels need 200 KiB of shared memory in a block (mma_attention.cu has the same list). */
+    /* The kernels need 200 KiB of shared memory in a block (attention_rows.h has the same list). */
     const bool fits = p->device->capability == 9 || p->device->capability == 10;
     /* Keys and values of 16 bits are exact on tensor cores; those of Q8 are rounded to BF16. */
     const bool exact = p->plan->kv == VUG_KV_F16 || p->plan->kv == VUG_KV_BF16;

@@ -144,10 +144,12 @@ static void launch_tokens(const vug_cuda_step *s, const vug_node *node,
     job.pages = run ? 0 : (int)vug_cuda_side_pages(node, n, s->inputs.keys);
     if (job.pages <= VUG_CUDA_BLOCK_PAGES)
         job.pages = 0;
-    if (run && s->program->device->capability == 9 && vug_cuda_takes_wgmma_attention(&job.cache))
+    if (!run)
+        vug_cuda_token_attention(stream_of(s), &job);
+    else if (s->program->device->capability == 9 && vug_cuda_takes_wgmma_attention(&job.cache))
         vug_cuda_wgmma_attention(stream_of(s), &job);
     else
-        vug_cuda_mma_attention(stream_of(s), &job, run);
+        vug_cuda_mma_attention(stream_of(s), &job);
 }
 
 /* Attention on tensor cores. Tokens of a sequence that fill a product with the heads that share
@@ -190,6 +192,7 @@ static void launch_attention(const vug_cuda_step *s, uint32_t id)
         .window = s->program->kv_layout.group[group].window,
         .pages = (int)vug_cuda_side_pages(node, tokens, s->inputs.keys),
         .terms = vug_cuda_terms(s->program),
+        .single_tokens = s->tokens == s->in->n_spans,
         .in_blocks = vug_cuda_is_in_blocks(s, id),
         .scale = at->scale,
         .softcap = at->softcap,

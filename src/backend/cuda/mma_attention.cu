@@ -1,51 +1,20 @@
-/* Attention over pages on tensor cores by mma, in the order of attention_pages.h. */
+/* Attention of runs of tokens on tensor cores by mma, in the order of attention_pages.h. */
 #include "backend/cuda/attention_runs.h"
 
-/* The kernels need 200 KiB of shared memory in a block, and are empty for devices that do not have it.
- * vug_cuda_rounds_attention has the same list. */
-#if __CUDA_ARCH__ / 100 == 9 || __CUDA_ARCH__ / 100 == 10
-#define FITS_MMA_ATTENTION
-#endif
-
 #ifdef FITS_MMA_ATTENTION
-/* Four matrices of 8 x 8 elements; each lane gives the address of a row. */
-static __device__ __forceinline__ void load_matrices(uint32_t (&x)[4], uint32_t address)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                 : "r"(address)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void load_transposed(uint32_t (&x)[4], uint32_t address)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                 : "r"(address)
-                 : "memory");
-}
-
-/* Waits until all but the last `n` groups of copies of all threads are there. */
-template <int n> static __device__ __forceinline__ void wait_copies(void)
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory");
-    __syncthreads();
-}
-
 /* ---- a page ------------------------------------------------------------------------------- */
 
-/* Scores of 16 queries and 2 n keys, from block `first` of 8 on. The second terms of queries lie
- * `rows` rows after the first. */
-template <typename T, int width, int terms, int rows, int n>
-static __device__ __forceinline__ void multiply_keys(float (&s)[n], uint32_t q, int q_row,
-                                                     uint32_t keys, int first)
+/* Scores of 16 queries. The second terms of queries lie `rows` rows after the first. */
+template <typename T, int width, int terms, int rows>
+static __device__ __forceinline__ void multiply_keys(float (&s)[KEYS / 2], uint32_t q, int q_row,
+                                                     uint32_t keys)
 {
-    const int lane = threadIdx.x % WARP, key = first * 8 + lane % 8 + lane / 16 * 8;
+    const int lane = threadIdx.x % WARP, key = lane % 8 + lane / 16 * 8;
     /* Rows begin at multiples of their length: steps differ only in bits of the chunk. */
     const uint32_t q_at = q + row_layout<width>::at(q_row + lane % 16, lane / 16);
     const uint32_t key_at = keys + row_layout<width>::at(key, lane / 8 % 2);
 #pragma unroll
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < KEYS / 2; i++)
         s[i] = 0;
 #pragma unroll
     for (int step = 0; step < width / 16; step++) {
@@ -54,7 +23,7 @@ static __device__ __forceinline__ void multiply_keys(float (&s)[n], uint32_t q, 
         for (int term = 0; term < terms; term++)
             load_matrices(a[term], (q_at ^ step * 2 * CHUNK_BYTES) + term * rows * width * 2);
 #pragma unroll
-        for (int b = 0; b < n / 4; b += 2) {
+        for (int b = 0; b < KEYS / 8; b += 2) {
             uint32_t k[4];
             load_matrices(k, (key_at ^ step * 2 * CHUNK_BYTES) + b * 8 * width * 2);
 #pragma unroll
@@ -106,7 +75,7 @@ static __device__ __forceinline__ void add_page(page_sums<columns> &all,
 }
 #endif
 
-/* ---- runs of tokens ------------------------------------------------------------------------- */
+/* ---- the kernel --------------------------------------------------------------------------- */
 
 /* A block has `groups` groups of 16 queries of a key/value head, each computed by `parts` warps
  * that have a part of the columns. */
@@ -163,7 +132,7 @@ static __global__ void __launch_bounds__(run_shape<width, terms>::threads, 1)
         if (sees) {
             float s[KEYS / 2];
             multiply_keys<T, width, terms, shape::rows>(s, shared_address(memory), row,
-                                                        shared_address(keys), 0);
+                                                        shared_address(keys));
             weigh_keys<T>(job, s, page, whole.has(page), sight, w);
         }
         if (!ahead) {
@@ -179,128 +148,6 @@ static __global__ void __launch_bounds__(run_shape<width, terms>::threads, 1)
         }
     }
     store_queries<terms>(job, run, row, first_column, all);
-#endif
-}
-
-/* ---- single tokens --------------------------------------------------------------------------- */
-
-enum { TOKEN_WARPS = 4 };
-
-/* A block has up to 16 heads of a token; each warp computes the scores of 16 keys, and then a part
- * of the columns. */
-template <int width, int terms> struct token_shape {
-    static constexpr int columns = width / TOKEN_WARPS, threads = TOKEN_WARPS * WARP;
-    static constexpr int part_bytes = KEYS * width * 2; /* the keys, or the values, of a page */
-    static constexpr int query_bytes = terms * ROWS * width * 2;
-    static constexpr int score_stride = KEYS + 4;
-    static constexpr int bytes = query_bytes + 2 * part_bytes + ROWS * score_stride * 4;
-};
-
-/* Heads `head` .. of a token, as rows. */
-template <typename T, int width, int terms>
-static __device__ void load_heads(const vug_cuda_attention_job &job, int64_t token, int64_t head,
-                                  int64_t heads, uint8_t *to)
-{
-    constexpr int chunks = width / CHUNK_ELEMENTS;
-    for (int i = threadIdx.x; i < ROWS * chunks; i += blockDim.x) {
-        const int row = i / chunks, chunk = i % chunks;
-        float x[CHUNK_ELEMENTS];
-        read_query(job.q + (token * job.heads + head + row) * job.cache.width,
-                   chunk * CHUNK_ELEMENTS, row < heads ? (int)job.cache.width : 0, x);
-        store_query<T, terms>(to + row_layout<width>::at(row, chunk), ROWS * width * 2, x);
-    }
-}
-
-/* Stores the results of a lane's two heads, or what a page gives them. */
-template <int terms, int columns>
-static __device__ __forceinline__ void store_heads(const vug_cuda_attention_job &job, int64_t token,
-                                                   int64_t head, int64_t heads, int64_t page,
-                                                   const page_sums<columns> &all)
-{
-    const int lane = threadIdx.x % WARP, first = threadIdx.x / WARP * columns;
-#pragma unroll
-    for (int r = 0; r < 2; r++) {
-        const int row = lane / 4 + r * 8;
-        if (row >= heads)
-            continue;
-        if (job.pages == 0) {
-            store_head<terms>(job, token, head + row, first, r, all);
-            continue;
-        }
-        float *out = partial_at(job, page, token, head + row);
-#pragma unroll
-        for (int i = 0; i < columns / 4; i++) {
-            const int e = first + i / 2 * 8 + lane % 4 * 2 + i % 2;
-            if (e < job.cache.width)
-                out[e] = all.out[i / 2 * 4 + r * 2 + i % 2];
-        }
-        if (threadIdx.x < WARP && lane % 4 == 0) {
-            out[job.cache.width] = all.most[r];
-            out[job.cache.width + 1] = all.sum[r];
-        }
-    }
-}
-
-/* Block (token, heads, page): with partial results the page counts from the first that the token
- * sees, otherwise a block computes all pages. The next keys are loaded while values are multiplied,
- * and the reverse. */
-template <typename T, int width, int terms>
-static __global__ void __launch_bounds__(token_shape<width, terms>::threads)
-        token_kernel(const __grid_constant__ vug_cuda_attention_job job)
-{
-#ifdef FITS_MMA_ATTENTION
-    using shape = token_shape<width, terms>;
-    extern __shared__ __align__(1024) uint8_t memory[];
-    uint8_t *keys = memory + shape::query_bytes, *values = keys + shape::part_bytes;
-    float(*scores)[shape::score_stride] =
-            (float(*)[shape::score_stride])(values + shape::part_bytes);
-    const int64_t per_kv = job.heads / job.cache.heads, chunks = (per_kv + ROWS - 1) / ROWS;
-    const int64_t token = blockIdx.x;
-    const int kv_head = blockIdx.y / chunks;
-    const int64_t head = kv_head * per_kv + blockIdx.y % chunks * ROWS;
-    const int64_t heads = min(per_kv - blockIdx.y % chunks * ROWS, (int64_t)ROWS);
-    const query_sight see = sight_of(job, job.token[token].position);
-    const query_sight sight[2] = { see, see };
-    const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    const int first = see.first / KEYS, last = see.position / KEYS;
-    const int begin = job.pages > 0 ? first + (int)blockIdx.z : first;
-    const int end = job.pages > 0 ? min(begin, last) : last;
-    /* What the block loads ends with its last page. */
-    const head_pages pages = { job.page + job.token[token].table, kv_head,
-                               min(see.position + 1, (end + 1) * KEYS) };
-    page_sums<shape::columns> all;
-    sums_init(all);
-    start_next();
-    wait_for_previous();
-    const auto load = [&](int page, bool part) {
-        load_part<T, row_layout<width>, width, shape::threads>(
-                job.cache, pages, page, pages.at(page), part, part ? values : keys);
-    };
-    load_heads<T, width, terms>(job, token, head, heads, memory);
-    load(begin, false);
-    load(begin, true);
-    for (int page = begin; page <= end; page++) {
-        wait_copies<1>();
-        float of_warp[8], s[KEYS / 2];
-        multiply_keys<T, width, terms, ROWS>(of_warp, shared_address(memory), 0,
-                                             shared_address(keys), 2 * warp);
-        for (int i = 0; i < 8; i++)
-            scores[lane / 4 + i / 2 % 2 * 8][warp * 16 + i / 4 * 8 + lane % 4 * 2 + i % 2] =
-                    of_warp[i];
-        __syncthreads();
-        load(page + 1, false);
-        wait_copies<1>();
-#pragma unroll
-        for (int i = 0; i < KEYS / 2; i++)
-            s[i] = scores[lane / 4 + i / 2 % 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2];
-        page_weights<terms> w;
-        weigh_keys<T>(job, s, page, false, sight, w);
-        add_page<T, width>(all, w, shared_address(values), warp * shape::columns);
-        __syncthreads();
-        load(page + 1, true);
-    }
-    if (begin <= end || job.pages == 0)
-        store_heads<terms>(job, token, head, heads, blockIdx.z, all);
 #endif
 }
 
@@ -321,48 +168,26 @@ static void launch_run(cudaStream_t stream, const vug_cuda_attention_job *job)
     (void)cudaLaunchKernelEx(&config, run_kernel<T, width, terms>, *job);
 }
 
-template <typename T, int width, int terms>
-static void launch_tokens(cudaStream_t stream, const vug_cuda_attention_job *job)
-{
-    using shape = token_shape<width, terms>;
-    const int64_t per_kv = job->heads / job->cache.heads, chunks = (per_kv + ROWS - 1) / ROWS;
-    launch_early(stream, token_kernel<T, width, terms>,
-                 dim3((unsigned)job->tokens, (unsigned)(job->cache.heads * chunks),
-                      job->pages > 0 ? (unsigned)job->pages : 1),
-                 shape::threads, shape::bytes, true, *job);
-    if (job->pages > 0)
-        launch_join<join_rule>(stream, job, true);
-}
-
-template <typename T, int width, int terms>
-static void launch_width(cudaStream_t stream, const vug_cuda_attention_job *job, bool run)
-{
-    if (run)
-        launch_run<T, width, terms>(stream, job);
-    else
-        launch_tokens<T, width, terms>(stream, job);
-}
-
 template <typename T, int terms>
-static void choose_width(cudaStream_t stream, const vug_cuda_attention_job *job, bool run)
+static void choose_width(cudaStream_t stream, const vug_cuda_attention_job *job)
 {
     if (job->cache.width <= 64)
-        launch_width<T, 64, terms>(stream, job, run);
+        launch_run<T, 64, terms>(stream, job);
     else if (job->cache.width <= 128)
-        launch_width<T, 128, terms>(stream, job, run);
+        launch_run<T, 128, terms>(stream, job);
     else if (job->cache.width <= 256)
-        launch_width<T, 256, terms>(stream, job, run);
+        launch_run<T, 256, terms>(stream, job);
     else
-        launch_width<T, 512, terms>(stream, job, run);
+        launch_run<T, 512, terms>(stream, job);
 }
 
-void vug_cuda_mma_attention(cudaStream_t stream, const vug_cuda_attention_job *job, bool run)
+void vug_cuda_mma_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
 {
     if (job->tokens == 0)
         return;
     const bool two = job->terms > 1;
     if (job->cache.format == VUG_KV_F16)
-        (two ? choose_width<type_f16, 2> : choose_width<type_f16, 1>)(stream, job, run);
+        (two ? choose_width<type_f16, 2> : choose_width<type_f16, 1>)(stream, job);
     else
-        (two ? choose_width<type_bf16, 2> : choose_width<type_bf16, 1>)(stream, job, run);
+        (two ? choose_width<type_bf16, 2> : choose_width<type_bf16, 1>)(stream, job);
 }

@@ -4,16 +4,19 @@
 /*
  * The results of pages that were computed side by side, and joining them in ascending order. What
  * the results are multiplied with depends on the greatest scores alone, so that it is found for many
- * pages at once; then each thread adds the pages of a column one after the other.
+ * pages at once, while their results are copied to shared memory; then each lane of a warp adds the
+ * pages of a column one after the other.
  */
 #include "backend/cuda/attention_kernels.h"
 #include "backend/cuda/device_code.h"
 
 enum {
-    JOIN_THREADS = 128, /* each has a page, then a column */
+    JOIN_THREADS = 128,
     JOIN_WARPS = JOIN_THREADS / WARP,
-    JOIN_LOADS = 32, /* of pages that wait together */
-    FEW_PAGES = 4,   /* whose weights each thread finds for itself */
+    JOIN_PAGES = JOIN_THREADS, /* that are copied together */
+    JOIN_COLUMNS = WARP,       /* of a block */
+    JOIN_AT_ONCE = 8,          /* pages that are loaded together from shared memory */
+    FEW_PAGES = 4,             /* whose weights each thread finds for itself */
 };
 
 /* The results of a page for a head of a token: the sums of values, then the greatest score and the
@@ -49,12 +52,13 @@ struct join_weights {
 static constexpr float JOIN_SKIPPED = -1; /* a weight `added`: the page changes nothing */
 
 struct join_memory {
-    join_weights by[JOIN_THREADS];
-    float sum[JOIN_THREADS], most[JOIN_WARPS];
+    alignas(16) float column[2][JOIN_PAGES][JOIN_COLUMNS]; /* of the results of pages */
+    join_weights by[JOIN_PAGES];
+    float sum[JOIN_PAGES], most[JOIN_WARPS];
 };
 
-/* Finds the weights of pages `first` .. first + JOIN_THREADS - 1. most: the greatest score before
- * them, then with them. */
+/* Finds the weights of pages `first` .. first + JOIN_PAGES - 1; those that do not exist are skipped.
+ * most: the greatest score before them, then with them. */
 template <typename rule>
 static __device__ __forceinline__ void find_weights(const page_results &pages, int first,
                                                     float &most, join_memory &memory)
@@ -79,18 +83,40 @@ static __device__ __forceinline__ void find_weights(const page_results &pages, i
         before = w < warp ? fmaxf(before, memory.most[w]) : before;
         most = fmaxf(most, memory.most[w]);
     }
-    memory.by[threadIdx.x] = rule::weigh(before, own);
-    __syncthreads();
+    join_weights by = rule::weigh(before, own);
+    by.added = page < pages.n ? by.added : JOIN_SKIPPED;
+    memory.by[threadIdx.x] = by;
 }
 
-static __device__ __forceinline__ void load_results(const page_results &pages, int first,
-                                                    int column, float (&x)[JOIN_LOADS])
+/* Begins to copy the block's columns of pages `first` .. first + JOIN_PAGES - 1, as a group of
+ * copies of `n` columns each. */
+template <int n>
+static __device__ __forceinline__ void copy_columns(const page_results &pages, int first,
+                                                    float (&to)[JOIN_PAGES][JOIN_COLUMNS])
 {
-#pragma unroll
-    for (int i = 0; i < JOIN_LOADS; i++) {
-        if (first + i < pages.n && column < pages.width)
-            x[i] = pages.first[(first + i) * pages.stride + column];
+    constexpr int threads = JOIN_COLUMNS / n, step = JOIN_THREADS / threads;
+    const int column = threadIdx.x % threads * n, at = blockIdx.z * JOIN_COLUMNS + column;
+    int page = threadIdx.x / threads;
+    const float *from = pages.first + (first + page) * pages.stride + at;
+    for (; page < min(pages.n - first, (int)JOIN_PAGES) && at < pages.width; page += step) {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(
+                             shared_address(&to[page][column])),
+                     "l"(from), "n"(n * 4)
+                     : "memory");
+        from += step * pages.stride;
     }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* Two columns at a time, if the results of all pages begin at multiples of that. */
+static __device__ __forceinline__ void copy_pages(const page_results &pages, int first,
+                                                  join_memory &memory)
+{
+    float(&to)[JOIN_PAGES][JOIN_COLUMNS] = memory.column[first / JOIN_PAGES % 2];
+    if (pages.width % 2 == 0)
+        copy_columns<2>(pages, first, to);
+    else
+        copy_columns<1>(pages, first, to);
 }
 
 /* A column of the joined pages: up to FEW_PAGES, so that threads need not wait for one another. */
@@ -105,7 +131,7 @@ static __device__ __forceinline__ float join_few(const page_results &pages, int 
         const bool exists = i < pages.n;
         own[i] = exists ? from[pages.width] : -INFINITY;
         of_page[i] = exists ? from[pages.width + 1] : 0;
-        x[i] = exists && column < pages.width ? from[column] : 0;
+        x[i] = exists ? from[column] : 0;
     }
 #pragma unroll
     for (int i = 0; i < FEW_PAGES; i++) {
@@ -119,6 +145,30 @@ static __device__ __forceinline__ float join_few(const page_results &pages, int 
     return quotient(value, sum);
 }
 
+/* The results of a column so far: its sum, and that of the weights. */
+struct joined_column {
+    float value, sum;
+};
+
+/* Joins pages that were copied, as one warp. */
+static __device__ __forceinline__ void join_pages(joined_column &all, const page_results &pages,
+                                                  int first, const join_memory &memory)
+{
+    const auto &column = memory.column[first / JOIN_PAGES % 2];
+    const int n = min(pages.n - first, (int)JOIN_PAGES);
+#pragma unroll 1
+    for (int page = 0; page < n; page += JOIN_AT_ONCE) {
+#pragma unroll
+        for (int i = 0; i < JOIN_AT_ONCE; i++) {
+            const join_weights by = memory.by[page + i];
+            const float x = column[page + i][threadIdx.x], of_page = memory.sum[page + i];
+            const bool skips = by.added == JOIN_SKIPPED;
+            all.sum = skips ? all.sum : fmaf(of_page, by.added, all.sum * by.so_far);
+            all.value = skips ? all.value : fmaf(x, by.added, all.value * by.so_far);
+        }
+    }
+}
+
 /* Block (token, head, columns). rule::weigh(most, own) gives the weights of a page whose greatest
  * score is `own`, where the greatest before it is `most`. */
 template <typename rule>
@@ -127,37 +177,31 @@ static __global__ void __launch_bounds__(JOIN_THREADS)
 {
     __shared__ join_memory memory;
     const page_results pages = results_of(job, blockIdx.x, blockIdx.y);
-    const int column = blockIdx.z * JOIN_THREADS + threadIdx.x;
+    const int column = blockIdx.z * JOIN_COLUMNS + threadIdx.x;
     float *const out = job.out + (blockIdx.x * job.heads + blockIdx.y) * job.cache.width;
-    float most = -INFINITY, sum = 0, value = 0, x[JOIN_LOADS], later[JOIN_LOADS];
+    const bool has_column = threadIdx.x < JOIN_COLUMNS && column < pages.width;
     start_next();
     wait_for_previous();
     if (pages.n <= FEW_PAGES) {
-        const float joined = join_few<rule>(pages, column);
-        if (column < pages.width)
-            out[column] = joined;
+        if (has_column)
+            out[column] = join_few<rule>(pages, column);
         return;
     }
-    load_results(pages, 0, column, x);
-    for (int first = 0; first < pages.n; first += JOIN_LOADS) {
-        const int slot = first % JOIN_THREADS;
-        if (slot == 0) {
-            __syncthreads(); /* the weights before these were read */
-            find_weights<rule>(pages, first, most, memory);
-        }
-        load_results(pages, first + JOIN_LOADS, column, later);
-#pragma unroll
-        for (int i = 0; i < JOIN_LOADS; i++) {
-            const join_weights by = memory.by[slot + i];
-            if (first + i < pages.n && by.added != JOIN_SKIPPED) {
-                sum = fmaf(memory.sum[slot + i], by.added, sum * by.so_far);
-                value = fmaf(x[i], by.added, value * by.so_far);
-            }
-            x[i] = later[i];
-        }
+    joined_column all = { 0, 0 };
+    float most = -INFINITY;
+    copy_pages(pages, 0, memory);
+    copy_pages(pages, JOIN_PAGES, memory);
+    for (int first = 0; first < pages.n; first += JOIN_PAGES) {
+        find_weights<rule>(pages, first, most, memory);
+        asm volatile("cp.async.wait_group 1;" ::: "memory");
+        __syncthreads();
+        if (threadIdx.x < JOIN_COLUMNS)
+            join_pages(all, pages, first, memory);
+        __syncthreads(); /* these pages were read */
+        copy_pages(pages, first + 2 * JOIN_PAGES, memory);
     }
-    if (column < pages.width)
-        out[column] = quotient(value, sum);
+    if (has_column)
+        out[column] = quotient(all.value, all.sum);
 }
 
 /* Joins the pages of all heads; early: as launch_early. */
@@ -165,7 +209,7 @@ template <typename rule>
 static void launch_join(cudaStream_t stream, const vug_cuda_attention_job *job, bool early)
 {
     const dim3 grid((unsigned)job->tokens, (unsigned)job->heads,
-                    blocks_for(job->cache.width, JOIN_THREADS));
+                    blocks_for(job->cache.width, JOIN_COLUMNS));
     launch_early(stream, join_kernel<rule>, grid, JOIN_THREADS, 0, early, *job);
 }
 

@@ -109,16 +109,20 @@ static inline bool vug_cuda_is_run(int64_t tokens, int64_t per_kv)
     return tokens * per_kv > VUG_CUDA_PRODUCT_QUERIES && per_kv <= VUG_CUDA_RUN_HEADS;
 }
 
-/* Attention on tensor cores for caches of 16 bits or Q8, without a mask. Queries and weights of
- * keys are taken as job->terms terms, of F16 for a cache of F16, of BF16 otherwise. `run`: the
- * tokens are one. Otherwise each is computed by itself: with `pages` > 0, at least the pages that a
- * token sees, its pages side by side through `partial` [pages,tokens,heads,E + 2]. The results are
- * the same. */
-void vug_cuda_mma_attention(cudaStream_t stream, const vug_cuda_attention_job *job, bool run);
+/* Attention on tensor cores of tokens that are a run, for caches of 16 bits or Q8, without a mask.
+ * Queries and weights of keys are taken as job->terms terms, of F16 for a cache of F16, of BF16
+ * otherwise. */
+void vug_cuda_mma_attention(cudaStream_t stream, const vug_cuda_attention_job *job);
+
+/* ---- token_attention.cu ---------------------------------------------------------------- */
+
+/* The same of tokens each by itself: with `pages` > 0, at least the pages that a token sees, its
+ * pages side by side through `partial` [pages,tokens,heads,E + 2]. The results are the same. */
+void vug_cuda_token_attention(cudaStream_t stream, const vug_cuda_attention_job *job);
 
 /* ---- wgmma_attention.cu ---------------------------------------------------------------- */
 
-/* The same for a run, on devices of compute capability 9.0. */
+/* vug_cuda_mma_attention on devices of compute capability 9.0. */
 void vug_cuda_wgmma_attention(cudaStream_t stream, const vug_cuda_attention_job *job);
 /* Whether heads have a width for which there is a kernel. */
 bool vug_cuda_takes_wgmma_attention(const vug_cuda_kv_cache *cache);

@@ -61,7 +61,8 @@ static vug_val multiplied(help_graph *m, vug_val x, int64_t columns)
     return help_product(m, rows, m->n_weights++);
 }
 
-static help_graph attention_graph(const attention_shape *shape, vug_activations activations)
+static help_graph attention_graph(const attention_shape *shape, vug_activations activations,
+                                  int64_t context)
 {
     help_graph m = { .r = { 3 }, .layer = -1 };
     vug_err err = { 0 };
@@ -83,16 +84,39 @@ static help_graph attention_graph(const attention_shape *shape, vug_activations 
     if (shape->multiplies)
         out = multiplied(&m, out, shape->heads * shape->width);
     help_ok(vug_graph_output(&m.graph, "out", out, &err), &err);
-    help_plan(&m, MOST_TOKENS);
+    help_plan(&m, context);
     m.plan.activations = activations;
     m.plan.kv = shape->kv;
     return m;
 }
 
-/* What attends to a sequence of MOST_TOKENS: queries, keys and values. */
+/* What attends to a sequence of `tokens` tokens: queries, keys and values. */
 typedef struct {
     float *q, *k, *v;
+    int64_t tokens;
 } attention_rows;
+
+static attention_rows random_rows(rng *r, const attention_shape *shape, int64_t tokens, float by)
+{
+    const size_t q = (size_t)(tokens * shape->heads * shape->width),
+                 k = (size_t)(tokens * KV_HEADS * shape->width);
+    const attention_rows rows = { vug_alloc(q, sizeof(float)), vug_alloc(k, sizeof(float)),
+                                  vug_alloc(k, sizeof(float)), tokens };
+    assert_true(rows.q && rows.k && rows.v);
+    rng_fill(r, rows.q, q);
+    rng_fill(r, rows.k, k);
+    rng_fill(r, rows.v, k);
+    for (size_t i = 0; i < q; i++)
+        rows.q[i] *= by;
+    return rows;
+}
+
+static void release_rows(attention_rows *rows)
+{
+    vug_free(rows->q);
+    vug_free(rows->k);
+    vug_free(rows->v);
+}
 
 static backend_setup open_attention(const help_graph *m, const vug_limits *limits,
                                     int64_t sequences)
@@ -115,18 +139,19 @@ static int64_t output_row(const attention_shape *shape)
     return shape->multiplies ? PRODUCT : shape->heads * shape->width;
 }
 
-/* out [MOST_TOKENS,output row], in steps of `chunk` tokens. */
+/* out [tokens,output row], in a step of `first` tokens and then in steps of `chunk`. */
 static void attend(const attention_shape *shape, vug_activations activations,
-                   const attention_rows *rows, int64_t chunk, float *out)
+                   const attention_rows *rows, int64_t first, int64_t chunk, float *out)
 {
-    const vug_limits limits = { MOST_TOKENS, MOST_TOKENS, 1 };
+    const vug_limits limits = { rows->tokens, rows->tokens, 1 };
     const int64_t q_row = shape->heads * shape->width, k_row = KV_HEADS * shape->width;
-    help_graph m = attention_graph(shape, activations);
+    help_graph m = attention_graph(shape, activations, rows->tokens);
     backend_setup s = open_attention(&m, &limits, 1);
     vug_err err = { 0 };
-    static const int32_t tokens[MOST_TOKENS];
-    for (int64_t t = 0; t < MOST_TOKENS; t += chunk) {
-        const int64_t n = MOST_TOKENS - t < chunk ? MOST_TOKENS - t : chunk;
+    int32_t *tokens = vug_alloc_zero((size_t)rows->tokens, sizeof(*tokens));
+    assert_non_null(tokens);
+    for (int64_t t = 0, n = first; t < rows->tokens; t += n, n = chunk) {
+        n = rows->tokens - t < n ? rows->tokens - t : n;
         const vug_span span = { vug_kv_fixed_table(&s.kv, 0), t, n };
         const float *data[] = { rows->q + t * q_row, rows->k + t * k_row, rows->v + t * k_row };
         const vug_step_in in = {
@@ -136,6 +161,7 @@ static void attend(const attention_shape *shape, vug_activations activations,
         help_ok(s.b->run(s.program, s.workspace, &in, &output, &err), &err);
         memcpy(out + t * output_row(shape), output, (size_t)(n * output_row(shape)) * sizeof(*out));
     }
+    vug_free(tokens);
     help_backend_teardown(&s);
     help_graph_release(&m);
 }
@@ -147,7 +173,7 @@ static void attend_together(const attention_shape *shape, vug_activations activa
 {
     const vug_limits limits = { MOST_TOKENS, n, n };
     const int64_t q_row = shape->heads * shape->width, k_row = KV_HEADS * shape->width;
-    help_graph m = attention_graph(shape, activations);
+    help_graph m = attention_graph(shape, activations, MOST_TOKENS);
     backend_setup s = open_attention(&m, &limits, n);
     vug_err err = { 0 };
     float *data[] = { vug_alloc((size_t)(n * q_row), sizeof(float)),
@@ -182,16 +208,6 @@ static void attend_together(const attention_shape *shape, vug_activations activa
     vug_free(span);
 }
 
-static float *random_rows(rng *r, size_t n, float by)
-{
-    float *x = vug_alloc(n, sizeof(*x));
-    assert_non_null(x);
-    rng_fill(r, x, n);
-    for (size_t i = 0; i < n; i++)
-        x[i] *= by;
-    return x;
-}
-
 static double largest_difference(const float *a, const float *b, size_t n)
 {
     double most = 0;
@@ -210,9 +226,9 @@ static float *check_chunks(const attention_shape *shape, vug_activations activat
     const size_t n = (size_t)(MOST_TOKENS * output_row(shape));
     float *whole = vug_alloc(n, sizeof(*whole)), *cut = vug_alloc(n, sizeof(*cut));
     assert_true(whole && cut);
-    attend(shape, activations, rows, MOST_TOKENS, whole);
+    attend(shape, activations, rows, MOST_TOKENS, MOST_TOKENS, whole);
     for (size_t i = 0; i < sizeof(chunk) / sizeof(chunk[0]); i++) {
-        attend(shape, activations, rows, chunk[i], cut);
+        attend(shape, activations, rows, chunk[i], chunk[i], cut);
         check_bits(cut, whole, n, "attention in chunks");
     }
     vug_free(cut);
@@ -239,22 +255,18 @@ static void check_rounding(const attention_shape *shape, vug_activations activat
 static void check_shape(attention_shape shape)
 {
     rng r = { 11 };
-    const size_t q = (size_t)(MOST_TOKENS * shape.heads * shape.width),
-                 k = (size_t)((int64_t)MOST_TOKENS * KV_HEADS * shape.width);
-    attention_rows rows = { random_rows(&r, q, 4), random_rows(&r, k, 1), random_rows(&r, k, 1) };
-    float *exact = vug_alloc(q, sizeof(*exact));
+    attention_rows rows = random_rows(&r, &shape, MOST_TOKENS, 4);
+    float *exact = vug_alloc((size_t)(MOST_TOKENS * shape.heads * shape.width), sizeof(*exact));
     assert_non_null(exact);
     for (vug_kv_format kv = VUG_KV_F16; kv < VUG_KV_COUNT; kv++) {
         const double one = kv == VUG_KV_F16 ? 0x1p-7 : 0x1p-4;
         const double two = kv == VUG_KV_F16 ? 0x1p-18 : kv == VUG_KV_BF16 ? 0x1p-12 : 0x1p-18;
         shape.kv = kv;
-        attend(&shape, VUG_ACTIVATIONS_F32, &rows, MOST_TOKENS, exact);
+        attend(&shape, VUG_ACTIVATIONS_F32, &rows, MOST_TOKENS, MOST_TOKENS, exact);
         check_rounding(&shape, VUG_ACTIVATIONS_BF16, &rows, exact, one);
         check_rounding(&shape, VUG_ACTIVATIONS_Q8, &rows, exact, two);
     }
-    vug_free(rows.q);
-    vug_free(rows.k);
-    vug_free(rows.v);
+    release_rows(&rows);
     vug_free(exact);
 }
 
@@ -297,15 +309,10 @@ static void test_products_are_the_same_in_chunks(void **state)
         rng r = { 19 };
         attention_shape shape = shapes[i / 2];
         shape.kv = i % 2 ? VUG_KV_BF16 : VUG_KV_F16;
-        const size_t q = (size_t)(shape.width * MOST_TOKENS * shape.heads);
-        const size_t k = (size_t)(shape.width * MOST_TOKENS * KV_HEADS);
-        const attention_rows rows = { random_rows(&r, q, 1), random_rows(&r, k, 1),
-                                      random_rows(&r, k, 1) };
+        attention_rows rows = random_rows(&r, &shape, MOST_TOKENS, 1);
         vug_free(check_chunks(&shape, VUG_ACTIVATIONS_Q8, &rows));
         vug_free(check_chunks(&shape, VUG_ACTIVATIONS_BF16, &rows));
-        vug_free(rows.q);
-        vug_free(rows.k);
-        vug_free(rows.v);
+        release_rows(&rows);
     }
 }
 
@@ -336,16 +343,38 @@ static void test_sequences_do_not_depend_on_others(void **state)
         skip();
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         rng r = { 17 };
-        const size_t q = (size_t)(shapes[i].width * MOST_TOKENS * shapes[i].heads);
-        const size_t k = (size_t)(shapes[i].width * MOST_TOKENS * KV_HEADS);
-        const attention_rows rows = { random_rows(&r, q, 1), random_rows(&r, k, 1),
-                                      random_rows(&r, k, 1) };
+        attention_rows rows = random_rows(&r, &shapes[i], MOST_TOKENS, 1);
         check_sequences(&shapes[i], VUG_ACTIVATIONS_Q8, &rows, 20);
         check_sequences(&shapes[i], VUG_ACTIVATIONS_Q8, &rows, MOST_SEQUENCES);
         check_sequences(&shapes[i], VUG_ACTIVATIONS_BF16, &rows, MOST_SEQUENCES);
-        vug_free(rows.q);
-        vug_free(rows.k);
-        vug_free(rows.v);
+        release_rows(&rows);
+    }
+}
+
+/* The last tokens, each in a step of its own, whose pages are computed side by side and joined: 5 of
+ * them, 130, and 266, in which joining goes through its memory for pages more than once. */
+static void test_tokens_after_many_pages_are_the_same(void **state)
+{
+    (void)state;
+    enum { LAST = 3 };
+    static const int64_t tokens[] = { 300, 8300, 17000 };
+    static const vug_kv_format kv[] = { VUG_KV_F32, VUG_KV_F16 };
+    if (!vug_backend_cuda.describe(NULL).available)
+        skip();
+    for (size_t i = 0; i < 2 * sizeof(tokens) / sizeof(tokens[0]); i++) {
+        rng r = { 23 };
+        const attention_shape shape = { .heads = 4, .width = 44, .kv = kv[i % 2] };
+        attention_rows rows = random_rows(&r, &shape, tokens[i / 2], 4);
+        const size_t row = (size_t)output_row(&shape), n = (size_t)rows.tokens * row;
+        float *whole = vug_alloc(n, sizeof(*whole)), *cut = vug_alloc(n, sizeof(*cut));
+        assert_true(whole && cut);
+        attend(&shape, VUG_ACTIVATIONS_Q8, &rows, rows.tokens, 1, whole);
+        attend(&shape, VUG_ACTIVATIONS_Q8, &rows, rows.tokens - LAST, 1, cut);
+        check_bits(cut + n - LAST * row, whole + n - LAST * row, LAST * row,
+                   "a token after many pages");
+        vug_free(whole);
+        vug_free(cut);
+        release_rows(&rows);
     }
 }
 
@@ -355,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_attention_is_close_and_the_same_in_chunks),
         cmocka_unit_test(test_products_are_the_same_in_chunks),
         cmocka_unit_test(test_sequences_do_not_depend_on_others),
+        cmocka_unit_test(test_tokens_after_many_pages_are_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

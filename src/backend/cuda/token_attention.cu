@@ -1,0 +1,408 @@
+/*
+ * Attention of single tokens over pages on tensor cores by mma, in the order of attention_pages.h.
+ * Keys are the rows of the products and queries their columns, which gives the same bits: so a
+ * product has room for 8 queries instead of 16, as few share keys. Each warp computes the scores of
+ * 16 keys, then the weights of two queries, then a part of the columns of values.
+ */
+#include "backend/cuda/attention_pages.h"
+
+enum {
+    WARPS = 4,
+    THREADS = WARPS * WARP,
+    QUERIES = 8,                    /* of a block */
+    KEY_LANES = 4,                  /* of a query: lane l has keys 2 l, 2 l + 1, 2 l + 8, .. */
+    PAIRS = KEYS / (2 * KEY_LANES), /* of such a lane */
+};
+
+/* What warps exchange of a page. */
+struct token_scores {
+    float of[QUERIES][KEYS + 4];          /* the padding keeps banks apart */
+    float sum[QUERIES][KEY_LANES][PAIRS]; /* of the weights of a pair of keys */
+    float most[QUERIES], all[QUERIES];    /* the greatest score of the page; the sum of all pages */
+};
+
+template <int width, int terms> struct token_shape {
+    static constexpr int columns = width / WARPS;
+    static constexpr int part_bytes = KEYS * width * 2; /* the keys, or the values, of a page */
+    static constexpr int query_bytes = QUERIES * width * 2, weight_bytes = QUERIES * KEYS * 2;
+    static constexpr int bytes =
+            2 * part_bytes + terms * (query_bytes + weight_bytes) + (int)sizeof(token_scores);
+};
+
+/* Of a block: addresses of terms of queries and of weights of keys, and of a page. */
+struct token_memory {
+    uint8_t *keys, *values, *queries, *weights;
+    token_scores *scores;
+};
+
+template <int width, int terms>
+static __device__ __forceinline__ token_memory place_memory(uint8_t *memory)
+{
+    using shape = token_shape<width, terms>;
+    token_memory m;
+    m.keys = memory;
+    m.values = m.keys + shape::part_bytes;
+    m.queries = m.values + shape::part_bytes;
+    m.weights = m.queries + terms * shape::query_bytes;
+    m.scores = (token_scores *)(m.weights + terms * shape::weight_bytes);
+    return m;
+}
+
+#ifdef FITS_MMA_ATTENTION
+/* The heads of a token that a block computes, and the pages that they see. */
+struct token_heads {
+    int64_t token, first; /* the first head */
+    int n, kv_head;
+    query_sight sight;
+};
+
+static __device__ __forceinline__ token_heads find_heads(const vug_cuda_attention_job &job)
+{
+    const int per_kv = (int)(job.heads / job.cache.heads),
+              chunks = (per_kv + QUERIES - 1) / QUERIES;
+    const int chunk = (int)blockIdx.y % chunks;
+    token_heads of;
+    of.token = blockIdx.x;
+    of.kv_head = (int)blockIdx.y / chunks;
+    of.first = of.kv_head * per_kv + chunk * QUERIES;
+    of.n = min(per_kv - chunk * QUERIES, (int)QUERIES);
+    of.sight = sight_of(job, job.token[of.token].position);
+    return of;
+}
+
+/* Stores the terms of the heads as rows. Those of heads that do not exist are left as they are: no
+ * other column of a product depends on them. */
+template <typename T, int width, int terms>
+static __device__ __forceinline__ void load_heads(const vug_cuda_attention_job &job,
+                                                  const token_heads &of, uint8_t *to)
+{
+    constexpr int chunks = width / CHUNK_ELEMENTS;
+    const float *q = job.q + (of.token * job.heads + of.first) * job.cache.width;
+    for (int i = threadIdx.x; i < of.n * chunks; i += THREADS) {
+        const int row = i / chunks, chunk = i % chunks;
+        float x[CHUNK_ELEMENTS];
+        read_query(q + row * job.cache.width, chunk * CHUNK_ELEMENTS, (int)job.cache.width, x);
+        store_query<T, terms>(to + row_layout<width>::at(row, chunk),
+                              token_shape<width, terms>::query_bytes, x);
+    }
+}
+
+/* ---- a page ------------------------------------------------------------------------------- */
+
+/* The second operands of step `step` of a chain, of all terms: rows of `columns` elements, those of
+ * the terms one after the other. `at`: operand_rows. An even step with one term loads for the next
+ * one, too. */
+template <int columns, int terms>
+static __device__ __forceinline__ uint32_t operand_rows(uint32_t x)
+{
+    const int matrix = threadIdx.x % WARP / 8;
+    const int chunk = terms > 1 ? matrix % 2 : matrix, term = terms > 1 ? matrix / 2 : 0;
+    return x + term * QUERIES * columns * 2 + row_layout<columns>::at(threadIdx.x % 8, chunk);
+}
+
+template <int terms>
+static __device__ __forceinline__ void load_operands(uint32_t (&b)[4], uint32_t at, int step)
+{
+    if (terms > 1)
+        load_matrices(b, at ^ step * 2 * CHUNK_BYTES);
+    else if (step % 2 == 0)
+        load_matrices(b, at ^ step * 2 * CHUNK_BYTES);
+}
+
+/* Adds the products of all terms. */
+template <typename T, int terms>
+static __device__ __forceinline__ void add_step(float *sum, const uint32_t (&a)[4],
+                                                const uint32_t (&b)[4], int step)
+{
+    if (terms > 1) {
+        mma_add<T>(sum, a, b[0], b[1]);
+        mma_add<T>(sum, a, b[2], b[3]);
+    } else {
+        mma_add<T>(sum, a, b[step % 2 * 2], b[step % 2 * 2 + 1]);
+    }
+}
+
+/* The scores of the warp's keys. */
+template <typename T, int width, int terms>
+static __device__ __forceinline__ void multiply_keys(const token_memory &m)
+{
+    const int lane = threadIdx.x % WARP, first = threadIdx.x / WARP * 16;
+    const uint32_t q_at = operand_rows<width, terms>(shared_address(m.queries));
+    const uint32_t key_at =
+            shared_address(m.keys) + row_layout<width>::at(first + lane % 16, lane / 16);
+    float s[4] = { 0 };
+    uint32_t q[4];
+#pragma unroll
+    for (int step = 0; step < width / 16; step++) {
+        uint32_t k[4];
+        load_matrices(k, key_at ^ step * 2 * CHUNK_BYTES);
+        load_operands<terms>(q, q_at, step);
+        add_step<T, terms>(s, k, q, step);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        m.scores->of[lane % 4 * 2 + i % 2][first + lane / 4 + i / 2 * 8] = s[i];
+}
+
+/* The weights of the keys of page `page`: those of a query by 16 lanes. */
+template <typename T, int terms>
+static __device__ __forceinline__ void weigh_page(const vug_cuda_attention_job &job,
+                                                  const query_sight &sight, int page,
+                                                  const token_memory &m)
+{
+    constexpr int sharing = 4, n = PAIRS / sharing; /* threads that share a lane's pairs */
+    const int query = threadIdx.x / 16, lane = threadIdx.x % KEY_LANES,
+              pair = threadIdx.x % 16 / KEY_LANES;
+    float s[2 * n];
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        const float2 two =
+                *(const float2 *)&m.scores->of[query][(pair + i * sharing) * 8 + lane * 2];
+        s[2 * i] = two.x;
+        s[2 * i + 1] = two.y;
+    }
+    const float by = scale_scores(job, s);
+    float most = -INFINITY;
+#pragma unroll
+    for (int i = 0; i < 2 * n; i++) {
+        const int key = page * KEYS + (pair + i / 2 * sharing) * 8 + lane * 2 + i % 2;
+        s[i] = key >= sight.first && key <= sight.position ? s[i] : -INFINITY;
+        most = fmaxf(most, s[i]);
+    }
+#pragma unroll
+    for (int d = 1; d < 16; d *= 2)
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, d));
+    most *= by;
+    const float minus_most = most == -INFINITY ? 0 : -most;
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        const float low = power(fmaf(s[2 * i], by, minus_most)),
+                    high = power(fmaf(s[2 * i + 1], by, minus_most));
+        const uint32_t p = T::pair(low, high);
+        uint8_t *to = m.weights + row_layout<KEYS>::at(query, pair + i * sharing) + lane * 4;
+        *(uint32_t *)to = p;
+        if (terms > 1)
+            *(uint32_t *)(to + QUERIES * KEYS * 2) = T::pair(T::rest(low), T::rest(high));
+        m.scores->sum[query][lane][pair + i * sharing] =
+                terms > 1 ? low + high : T::low(p) + T::high(p);
+    }
+    if (threadIdx.x % 16 == 0)
+        m.scores->most[query] = most;
+}
+
+/* The sum of the weights of a page, of the first warp's query lane / 4. */
+static __device__ __forceinline__ float sum_weights(const token_scores &scores)
+{
+    const float4 *from =
+            (const float4 *)scores.sum[threadIdx.x / KEY_LANES][threadIdx.x % KEY_LANES];
+    const float4 a = from[0], b = from[1];
+    static_assert(PAIRS == 8, "two loads have all pairs");
+    float sum = ((((((a.x + a.y) + a.z) + a.w) + b.x) + b.y) + b.z) + b.w;
+    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+    return sum + __shfl_xor_sync(0xffffffffu, sum, 2);
+}
+
+/* Of a lane: the results of two queries, lane % 4 * 2 and the next, for the warp's columns: of each 16
+ * columns, lane / 4 of both queries, then lane / 4 + 8. And the sum for query lane / 4, which the
+ * first warp has. */
+template <int columns> struct token_sums {
+    float most[2], out[columns / 4];
+    float most_of_sum, sum;
+};
+
+template <int columns> static __device__ __forceinline__ void sums_init(token_sums<columns> &all)
+{
+    all.most[0] = all.most[1] = all.most_of_sum = -INFINITY;
+    all.sum = 0;
+#pragma unroll
+    for (int i = 0; i < columns / 4; i++)
+        all.out[i] = 0;
+}
+
+/* Joins a page. */
+template <typename T, int width, int terms, int columns>
+static __device__ __forceinline__ void add_page(token_sums<columns> &all, const token_memory &m)
+{
+    const int lane = threadIdx.x % WARP, chunk = threadIdx.x / WARP * columns / CHUNK_ELEMENTS;
+    const uint32_t p_at = operand_rows<KEYS, terms>(shared_address(m.weights));
+    const uint32_t value_at = shared_address(m.values) +
+                              row_layout<width>::at(lane % 8 + lane / 16 * 8, lane / 8 % 2);
+    join_factors by[2];
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        by[r] = join_by(all.most[r], m.scores->most[lane % 4 * 2 + r]);
+        all.most[r] = by[r].most;
+    }
+    if (threadIdx.x < WARP) {
+        const join_factors f = join_by(all.most_of_sum, m.scores->most[lane / KEY_LANES]);
+        all.most_of_sum = f.most;
+        all.sum = fmaf(sum_weights(*m.scores), f.added, all.sum * f.so_far);
+    }
+    uint32_t p[KEY_STEPS][4];
+#pragma unroll
+    for (int step = 0; step < KEY_STEPS; step++)
+        load_operands<terms>(p[terms > 1 ? step : step / 2 * 2], p_at, step);
+#pragma unroll
+    for (int n = 0; n < columns / 16; n++) {
+        float c[4] = { 0 };
+#pragma unroll
+        for (int step = 0; step < KEY_STEPS; step++) {
+            uint32_t v[4];
+            load_transposed(v, (value_at ^ (chunk + 2 * n) * CHUNK_BYTES) + step * 16 * width * 2);
+            add_step<T, terms>(c, v, p[terms > 1 ? step : step / 2 * 2], step);
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float &out = all.out[4 * n + i];
+            out = fmaf(c[i], by[i % 2].added, out * by[i % 2].so_far);
+        }
+    }
+}
+
+/* ---- results ------------------------------------------------------------------------------ */
+
+/* Stores what a page gives the queries. */
+template <int columns>
+static __device__ __forceinline__ void store_page(const vug_cuda_attention_job &job,
+                                                  const token_heads &of,
+                                                  const token_sums<columns> &all)
+{
+    const int lane = threadIdx.x % WARP, first = threadIdx.x / WARP * columns + lane / 4;
+    const int width = (int)job.cache.width;
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        const int head = lane % 4 * 2 + r;
+        float *out = partial_at(job, blockIdx.z, of.token, of.first + head);
+#pragma unroll
+        for (int i = 0; i < columns / 8; i++) {
+            if (head < of.n && first + i * 8 < width)
+                out[first + i * 8] = all.out[i * 2 + r];
+        }
+    }
+    if (threadIdx.x < WARP && lane % KEY_LANES == 0 && lane / KEY_LANES < of.n) {
+        float *out = partial_at(job, blockIdx.z, of.token, of.first + lane / KEY_LANES);
+        out[width] = all.most_of_sum;
+        out[width + 1] = all.sum;
+    }
+}
+
+/* Stores the results of the queries. Two lanes exchange half of what they have, so that each has pairs of
+ * neighbouring columns of one query. */
+template <int terms, int columns>
+static __device__ __forceinline__ void store_results(const vug_cuda_attention_job &job,
+                                                     const token_heads &of,
+                                                     const token_sums<columns> &all,
+                                                     token_scores &scores)
+{
+    const int lane = threadIdx.x % WARP, width = (int)job.cache.width;
+    const bool odd = lane / 4 % 2;
+    const int query = lane % 4 * 2 + odd, first = threadIdx.x / WARP * columns + lane / 8 * 2;
+    if (threadIdx.x < WARP && lane % KEY_LANES == 0)
+        scores.all[lane / KEY_LANES] = all.sum;
+    __syncthreads();
+    const float sum = scores.all[query];
+    const int64_t head = of.first + query;
+#pragma unroll
+    for (int i = 0; i < columns / 8; i++) {
+        const float own = odd ? all.out[i * 2 + 1] : all.out[i * 2],
+                    given = odd ? all.out[i * 2] : all.out[i * 2 + 1],
+                    other = __shfl_xor_sync(0xffffffffu, given, 4);
+        float y[2] = { quotient(odd ? other : own, sum), quotient(odd ? own : other, sum) };
+        const int e = first + i * 8;
+        if (query < of.n && e < width)
+            store_pair<terms>(job, of.token, head, e, y);
+    }
+}
+#endif
+
+/* ---- the kernel --------------------------------------------------------------------------- */
+
+/* Block (token, heads, page): with partial results the page counts from the first that the token
+ * sees, otherwise a block computes all pages. The next keys are loaded while values are multiplied,
+ * and the reverse. Pages that earlier steps have filled are loaded before the kernel waits for the
+ * one before. */
+template <typename T, int width, int terms>
+static __global__ void __launch_bounds__(THREADS)
+        token_kernel(const __grid_constant__ vug_cuda_attention_job job)
+{
+#ifdef FITS_MMA_ATTENTION
+    using shape = token_shape<width, terms>;
+    extern __shared__ __align__(1024) uint8_t memory[];
+    const token_memory m = place_memory<width, terms>(memory);
+    const token_heads of = find_heads(job);
+    const int first = of.sight.first / KEYS, last = of.sight.position / KEYS;
+    const int begin = job.pages > 0 ? first + (int)blockIdx.z : first;
+    const int end = job.pages > 0 ? min(begin, last) : last;
+    /* What the block loads ends with its last page. */
+    const head_pages pages = { job.page + job.token[of.token].table, of.kv_head,
+                               min(of.sight.position + 1, (end + 1) * KEYS) };
+    const auto load = [&](int page, bool values) {
+        load_part<T, row_layout<width>, width, THREADS>(job.cache, pages, page, pages.at(page),
+                                                        values, values ? m.values : m.keys);
+    };
+    token_sums<shape::columns> all;
+    sums_init(all);
+    start_next();
+    const bool is_filled = job.single_tokens && begin < last;
+    if (!is_filled)
+        wait_for_previous();
+    load(begin, false);
+    load(begin, true);
+    if (is_filled)
+        wait_for_previous();
+    load_heads<T, width, terms>(job, of, m.queries);
+    for (int page = begin; page <= end; page++) {
+        wait_copies<1>();
+        multiply_keys<T, width, terms>(m);
+        __syncthreads();
+        load(page + 1, false);
+        weigh_page<T, terms>(job, of.sight, page, m);
+        wait_copies<1>();
+        add_page<T, width, terms>(all, m);
+        __syncthreads();
+        load(page + 1, true);
+    }
+    if (job.pages == 0)
+        store_results<terms>(job, of, all, *m.scores);
+    else if (begin <= end)
+        store_page(job, of, all);
+#endif
+}
+
+/* ---- launching ---------------------------------------------------------------------------------- */
+
+template <typename T, int width, int terms>
+static void launch_tokens(cudaStream_t stream, const vug_cuda_attention_job *job)
+{
+    const int64_t per_kv = job->heads / job->cache.heads, chunks = (per_kv + QUERIES - 1) / QUERIES;
+    launch_early(stream, token_kernel<T, width, terms>,
+                 dim3((unsigned)job->tokens, (unsigned)(job->cache.heads * chunks),
+                      job->pages > 0 ? (unsigned)job->pages : 1),
+                 THREADS, token_shape<width, terms>::bytes, true, *job);
+    if (job->pages > 0)
+        launch_join<join_rule>(stream, job, true);
+}
+
+template <typename T, int terms>
+static void choose_width(cudaStream_t stream, const vug_cuda_attention_job *job)
+{
+    if (job->cache.width <= 64)
+        launch_tokens<T, 64, terms>(stream, job);
+    else if (job->cache.width <= 128)
+        launch_tokens<T, 128, terms>(stream, job);
+    else if (job->cache.width <= 256)
+        launch_tokens<T, 256, terms>(stream, job);
+    else
+        launch_tokens<T, 512, terms>(stream, job);
+}
+
+void vug_cuda_token_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
+{
+    if (job->tokens == 0)
+        return;
+    const bool two = job->terms > 1;
+    if (job->cache.format == VUG_KV_F16)
+        (two ? choose_width<type_f16, 2> : choose_width<type_f16, 1>)(stream, job);
+    else
+        (two ? choose_width<type_bf16, 2> : choose_width<type_bf16, 1>)(stream, job);
+}
