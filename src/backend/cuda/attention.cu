@@ -102,7 +102,7 @@ static void launch_attention(cudaStream_t stream, const vug_cuda_attention_job *
     }
     launch(stream, page_kernel<format, columns>, dim3(tokens, y, (unsigned)job->pages),
            ATTENTION_THREADS, *job);
-    launch_join<merge_rule>(stream, job, false);
+    launch_join<merge_rule>(stream, job);
 }
 
 template <int format>

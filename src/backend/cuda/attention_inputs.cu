@@ -201,7 +201,7 @@ template <int format, int n>
 static void launch_whole_rows(cudaStream_t stream, const vug_cuda_attention_inputs_job *job)
 {
     const dim3 grid((unsigned)job->store.tokens, blocks_for(job->q.heads + 2 * job->k.heads, ROWS));
-    launch_early(stream, whole_rows_kernel<format, n>, grid, ROW_THREADS, 0, job->early, *job);
+    launch_early(stream, whole_rows_kernel<format, n>, grid, ROW_THREADS, 0, job->launch, *job);
 }
 
 template <int format, bool warp>
@@ -209,7 +209,7 @@ static void launch_inputs(cudaStream_t stream, const vug_cuda_attention_inputs_j
 {
     const dim3 grid((unsigned)job->store.tokens,
                     blocks_for(job->q.heads + 2 * job->k.heads, row_threads<warp>::rows));
-    launch_early(stream, inputs_kernel<format, warp>, grid, ROW_THREADS, 0, job->early, *job);
+    launch_early(stream, inputs_kernel<format, warp>, grid, ROW_THREADS, 0, job->launch, *job);
 }
 
 template <int format>

@@ -50,9 +50,10 @@ typedef struct {
     const float *mask; /* [tokens,mask_columns], in place of causal order and window; or NULL */
     int64_t mask_columns;
     int64_t tokens, heads;
-    int64_t window;     /* 0: full */
-    int pages;          /* at least those that a token sees: they are computed side by side; or 0 */
-    int terms;          /* of queries and weights of keys on tensor cores: 1 or 2 */
+    int64_t window; /* 0: full */
+    int pages;      /* at least those that a token sees: they are computed side by side; or 0 */
+    int terms;      /* of queries and weights of keys on tensor cores: 1 or 2 */
+    vug_cuda_launch_options launch; /* of kernels that wait themselves for the one before */
     bool single_tokens; /* of their sequences in the step: earlier positions are stored already */
     bool in_blocks;     /* `out` gets `terms` terms of the results, in whole blocks of rows
                            [tokens,heads * E] (activation_blocks.h), without `pages` */
@@ -72,7 +73,7 @@ typedef struct {
     vug_cuda_norm_job q, k; /* k.out is not used */
     bool q_norms, k_norms;
     vug_cuda_append_job store;
-    bool early; /* as in vug_cuda_tile_job */
+    vug_cuda_launch_options launch;
 } vug_cuda_attention_inputs_job;
 void vug_cuda_attention_inputs(cudaStream_t stream, const vug_cuda_attention_inputs_job *job);
 

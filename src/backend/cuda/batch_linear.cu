@@ -293,7 +293,7 @@ static void launch_batch(cudaStream_t stream, const vug_cuda_tile_job *job)
     launch_clusters(stream, batch_kernel<terms, pairs, groups>,
                     { grid, dim3(CLUSTER), ring::threads,
                       (size_t)(ring::stages * ring::stage_bytes + RING_ALIGN) },
-                    true, *job);
+                    { true, 0 }, *job);
 }
 
 /* The fewest outputs of a block with which all blocks run at the same time. Clusters cannot use all

@@ -293,12 +293,12 @@ static void launch_decode(cudaStream_t stream, const vug_cuda_decode_attention_j
     const dim3 grid((unsigned)attention->tokens, (unsigned)(attention->heads / heads),
                     (unsigned)attention->pages);
     /* Clusters are there where kernels can be started early. Of many blocks they begin later. */
-    const bool in_cluster = job->inputs.early && grid.z > 1 && grid.z <= MOST_BLOCKS &&
+    const bool in_cluster = job->inputs.launch.early && grid.z > 1 && grid.z <= MOST_BLOCKS &&
                             2 * grid.x * grid.y * grid.z <= (unsigned)job->processors;
     const dim3 cluster(1, 1, in_cluster ? grid.z : 1);
     launch_clusters(stream, decode_attention_kernel<format, columns>,
                     { grid, cluster, ATTENTION_THREADS, 2 * (size_t)attention->cache.part_bytes },
-                    job->inputs.early, *job, heads, in_cluster);
+                    job->inputs.launch, *job, heads, in_cluster);
 }
 
 template <int format>

@@ -31,11 +31,9 @@ struct launch_shape {
     size_t shared;
 };
 
-/* `early`: the kernel is started while the one before runs, for which it waits itself
- * (wait_for_previous); also from 9.0 on. */
 template <typename... P, typename... A>
 static void launch_clusters(cudaStream_t stream, void (*kernel)(P...), const launch_shape &shape,
-                            bool early, A... arguments)
+                            vug_cuda_launch_options options, A... arguments)
 {
     enum { PLAIN_SHARED_BYTES = 24 << 10 }; /* what a kernel may use without asking for more */
     cudaLaunchAttribute attribute[2] = {};
@@ -45,7 +43,7 @@ static void launch_clusters(cudaStream_t stream, void (*kernel)(P...), const lau
     config.dynamicSmemBytes = shape.shared;
     config.stream = stream;
     config.attrs = attribute;
-    if (early) {
+    if (options.early) {
         attribute[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
         attribute[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
     }
@@ -54,6 +52,10 @@ static void launch_clusters(cudaStream_t stream, void (*kernel)(P...), const lau
         attribute[config.numAttrs++].val.clusterDim = { shape.cluster.x, shape.cluster.y,
                                                         shape.cluster.z };
     }
+    /* The attribute of a launch is not one of a graph's nodes. */
+    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                               options.shared_percent > 0 ? options.shared_percent
+                                                          : cudaSharedmemCarveoutDefault);
     if (shape.shared > PLAIN_SHARED_BYTES)
         (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    (int)shape.shared);
@@ -63,9 +65,9 @@ static void launch_clusters(cudaStream_t stream, void (*kernel)(P...), const lau
 /* The same without clusters. */
 template <typename... P, typename... A>
 static void launch_early(cudaStream_t stream, void (*kernel)(P...), dim3 grid, unsigned threads,
-                         size_t shared, bool early, A... arguments)
+                         size_t shared, vug_cuda_launch_options options, A... arguments)
 {
-    launch_clusters(stream, kernel, { grid, dim3(1), threads, shared }, early, arguments...);
+    launch_clusters(stream, kernel, { grid, dim3(1), threads, shared }, options, arguments...);
 }
 
 static inline unsigned blocks_for(int64_t n, int64_t per_block)

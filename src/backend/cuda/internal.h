@@ -121,6 +121,7 @@ typedef struct {
     vug_cuda_product *product; /* [n_products] */
     int32_t *product_of;       /* [nodes] the product that a node is part of, or -1 */
     int32_t n_products;
+    bool plain_products;  /* their weights are BF16 */
     uint32_t *rotated_by; /* [nodes] the ATTENTION node that rotates a query or key itself, or 0 */
     uint32_t *row_reader; /* [nodes] the product, by its first node, that alone reads it, or 0 */
     uint64_t *offset;     /* [nodes] of a value, in bytes */

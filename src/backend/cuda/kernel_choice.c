@@ -1,5 +1,5 @@
 /* Which kernels a program uses, for compiling, which sizes buffers, and for launching. */
-#include "backend/cuda/internal.h"
+#include "backend/cuda/launch.h"
 
 int64_t vug_cuda_side_pages(const vug_node *node, int64_t tokens, int64_t positions)
 {
@@ -20,6 +20,25 @@ bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node)
     const bool rounds = p->plan->kv == VUG_KV_Q8 && p->plan->activations == VUG_ACTIVATIONS_BF16;
     return fits && (exact || rounds) && p->plan->activations != VUG_ACTIVATIONS_F32 &&
            !node->at.attn.mask;
+}
+
+vug_cuda_launch_options vug_cuda_options_of(const vug_cuda_step *s)
+{
+    /* Where a kernel has another part of a multiprocessor's memory as shared, all blocks of the one
+     * before must end first, so that it does not begin early. So kernels of a step of one token wish
+     * the same: 164 KB of 228, which leaves a cache for rows, or all, if attention has more pages than
+     * 164 KB of each multiprocessor hold. Products with rings of codes need what the driver chooses. */
+    enum { MOST = 72, ALL = 100, PAGES = 3 };
+    const vug_cuda_program *p = s->program;
+    vug_cuda_launch_options options = { .early = p->device->capability >= 9 };
+    int64_t pages = 0;
+    for (int i = 0; i < p->kv_layout.n_groups; i++) {
+        const int64_t n = vug_kv_pages_of(s->inputs.keys) * p->kv_layout.group[i].heads;
+        pages = n > pages && p->kv_layout.group[i].window == 0 ? n : pages;
+    }
+    if (s->tokens == 1 && p->plain_products && p->device->capability == 9)
+        options.shared_percent = pages > PAGES * p->device->processors ? ALL : MOST;
+    return options;
 }
 
 int vug_cuda_terms(const vug_cuda_program *p)

@@ -20,6 +20,14 @@
 extern "C" {
 #endif
 
+/* How a kernel is launched. */
+typedef struct {
+    bool early;         /* it is started while the one before runs, for which it waits itself: from
+                           compute capability 9.0 on */
+    int shared_percent; /* of the memory that shared memory and the first cache of a multiprocessor
+                           have together, which kernels wish as shared; 0: the driver chooses */
+} vug_cuda_launch_options;
+
 /* ---- linear.cu ---------------------------------------------------------------- */
 
 /* y [rows,out] = x [rows,in] w^T. */
@@ -57,7 +65,7 @@ typedef struct {
     float *out;
     int64_t rows;
     float by;
-    bool early; /* as in vug_cuda_tile_job */
+    vug_cuda_launch_options launch;
 } vug_cuda_embed_job;
 void vug_cuda_embed(cudaStream_t stream, const vug_cuda_embed_job *job);
 
@@ -149,7 +157,7 @@ typedef struct {
         const uint8_t *const *data[2];  /* of parts: [3 experts]; tiles of expert e at 3 e */
     } chosen;
     int processors;
-    bool early;     /* weights may be loaded before the kernel before has ended: from 9.0 on */
+    vug_cuda_launch_options launch;
     bool in_blocks; /* the terms of the activation are stored in part[0].y, in whole blocks
                        (activation_blocks.h): in batch_linear.cu and wide_linear.cu */
 } vug_cuda_tile_job;
@@ -205,9 +213,9 @@ typedef struct {
 } vug_cuda_element_job;
 void vug_cuda_elements(cudaStream_t stream, const vug_cuda_element_job *job);
 
-/* out [rows,dims]; `early` as in vug_cuda_tile_job */
+/* out [rows,dims] */
 void vug_cuda_rope_table(cudaStream_t stream, const int32_t *position, int64_t rows,
-                         const vug_attr_table *at, bool early, float *out);
+                         const vug_attr_table *at, vug_cuda_launch_options options, float *out);
 /* x, out [rows,heads,width] */
 void vug_cuda_rope(cudaStream_t stream, const vug_cuda_norm_job *job);
 /* Rows of `width`; index NULL: row `stride` r + `first`. */

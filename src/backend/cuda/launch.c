@@ -15,7 +15,7 @@ static void launch_embed(const vug_cuda_step *s, uint32_t id)
                                      .out = vug_cuda_value_at(s, (vug_val){ id }),
                                      .rows = s->tokens,
                                      .by = node->at.scale.by,
-                                     .early = s->program->device->capability >= 9 };
+                                     .launch = vug_cuda_options_of(s) };
     vug_cuda_embed(stream_of(s), &job);
 }
 
@@ -95,7 +95,7 @@ static vug_cuda_attention_inputs_job inputs_job(const vug_cuda_step *s, const vu
         .q_norms = node_at(s, node->in[0])->op == VUG_OP_NORM_ROPE,
         .k_norms = node_at(s, node->in[1])->op == VUG_OP_NORM_ROPE,
         .store = append_job(s, node),
-        .early = s->program->device->capability >= 9,
+        .launch = vug_cuda_options_of(s),
     };
 }
 
@@ -192,6 +192,7 @@ static void launch_attention(const vug_cuda_step *s, uint32_t id)
         .window = s->program->kv_layout.group[group].window,
         .pages = (int)vug_cuda_side_pages(node, tokens, s->inputs.keys),
         .terms = vug_cuda_terms(s->program),
+        .launch = vug_cuda_options_of(s),
         .single_tokens = s->tokens == s->in->n_spans,
         .in_blocks = vug_cuda_is_in_blocks(s, id),
         .scale = at->scale,
@@ -248,8 +249,8 @@ static void launch_rope_table(const vug_cuda_step *s, uint32_t id)
     const vug_node *node = &s->program->graph->node[id];
     vug_attr_table at = node->at.table;
     at.inv = (const float *)(const void *)s->program->constant[id];
-    vug_cuda_rope_table(stream_of(s), s->inputs.position, s->tokens, &at,
-                        s->program->device->capability >= 9, vug_cuda_value_at(s, (vug_val){ id }));
+    vug_cuda_rope_table(stream_of(s), s->inputs.position, s->tokens, &at, vug_cuda_options_of(s),
+                        vug_cuda_value_at(s, (vug_val){ id }));
 }
 
 static void launch_norm(const vug_cuda_step *s, uint32_t id)

@@ -45,6 +45,11 @@ static inline vug_val value_of(uint32_t id)
     return (vug_val){ id };
 }
 
+/* ---- kernel_choice.c --------------------------------------------------------------------- */
+
+/* How the kernels of a step's layers are launched. */
+vug_cuda_launch_options vug_cuda_options_of(const vug_cuda_step *s);
+
 /* ---- launch_elements.c ------------------------------------------------------------------- */
 
 void vug_cuda_launch_elements(const vug_cuda_step *s, uint32_t id);

@@ -240,7 +240,7 @@ static void store_rows(const vug_cuda_step *s, const vug_cuda_product *product,
                        const vug_cuda_tile_job *few, const vug_cuda_blocks *to)
 {
     const vug_graph *g = s->program->graph;
-    vug_cuda_blocks_job x = { .to = *to, .early = few->early };
+    vug_cuda_blocks_job x = { .to = *to, .launch = few->launch };
     if (product->source && vug_cuda_is_in_blocks(s, product->source))
         return;
     if (product->gated && few->rows > VUG_CUDA_FEW_ROWS &&
@@ -331,7 +331,7 @@ void vug_cuda_launch_product(const vug_cuda_step *s, const vug_cuda_product *pro
                               .columns = last_dim(x),
                               .terms = vug_cuda_terms(s->program),
                               .processors = s->program->device->processors,
-                              .early = s->program->device->capability >= 9 };
+                              .launch = vug_cuda_options_of(s) };
     if (job.rows == 0)
         return;
     for (int i = 0; i < product->n; i++) {

@@ -180,10 +180,10 @@ void vug_cuda_embed(cudaStream_t stream, const vug_cuda_embed_job *job)
 {
     const dim3 grid((unsigned)job->rows, blocks_for(job->table.columns, EMBED_THREADS * GROUP));
     switch (job->table.dtype) {
-#define X(format)                                                                                  \
-    case VUG_DTYPE_##format:                                                                       \
-        launch_early(stream, embed_kernel<VUG_DTYPE_##format>, grid, EMBED_THREADS, 0, job->early, \
-                     *job);                                                                        \
+#define X(format)                                                                      \
+    case VUG_DTYPE_##format:                                                           \
+        launch_early(stream, embed_kernel<VUG_DTYPE_##format>, grid, EMBED_THREADS, 0, \
+                     job->launch, *job);                                               \
         break;
         WEIGHT_FORMATS(X)
 #undef X

@@ -204,13 +204,13 @@ static __global__ void __launch_bounds__(JOIN_THREADS)
         out[column] = quotient(all.value, all.sum);
 }
 
-/* Joins the pages of all heads; early: as launch_early. */
+/* Joins the pages of all heads. */
 template <typename rule>
-static void launch_join(cudaStream_t stream, const vug_cuda_attention_job *job, bool early)
+static void launch_join(cudaStream_t stream, const vug_cuda_attention_job *job)
 {
     const dim3 grid((unsigned)job->tokens, (unsigned)job->heads,
                     blocks_for(job->cache.width, JOIN_COLUMNS));
-    launch_early(stream, join_kernel<rule>, grid, JOIN_THREADS, 0, early, *job);
+    launch_early(stream, join_kernel<rule>, grid, JOIN_THREADS, 0, job->launch, *job);
 }
 
 #endif

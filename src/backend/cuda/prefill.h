@@ -32,7 +32,7 @@ typedef struct {
     vug_op activation;   /* VUG_OP_GEGLU or VUG_OP_SWIGLU */
     vug_cuda_row row;    /* with a norm: the first row in place of x and up; others follow it */
     vug_cuda_blocks to;
-    bool early; /* as in vug_cuda_tile_job */
+    vug_cuda_launch_options launch;
 } vug_cuda_blocks_job;
 void vug_cuda_store_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job);
 /* Whether rows of so many columns can have a norm. */

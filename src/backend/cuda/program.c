@@ -251,8 +251,12 @@ static vug_status size_step(vug_cuda_program *p, vug_err *err)
         const uint64_t bytes = scratch_of(p, &g->node[i]);
         p->scratch_bytes = bytes > p->scratch_bytes ? bytes : p->scratch_bytes;
     }
+    p->plain_products = true;
     for (int32_t i = 0; i < p->n_products; i++) {
+        const vug_node *linear = &g->node[p->product[i].linear[0]];
         const uint64_t bytes = product_bytes(p, &p->product[i]);
+        p->plain_products =
+                p->plain_products && matrix_of(p, linear->in[1])->dtype == VUG_DTYPE_BF16;
         p->scratch_bytes = bytes > p->scratch_bytes ? bytes : p->scratch_bytes;
     }
     for (uint32_t i = 0; i < g->n_outputs; i++) {

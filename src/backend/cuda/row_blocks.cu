@@ -168,7 +168,7 @@ static void launch_norm_blocks(cudaStream_t stream, const vug_cuda_blocks_job *j
 {
     const size_t bytes = (size_t)vug_cuda_padded(job->to.columns) * sizeof(float);
     launch_early(stream, norm_blocks_kernel<most>, dim3((unsigned)job->to.rows), ROW_THREADS,
-                 job->row.add_norm ? 2 * bytes : bytes, job->early, *job);
+                 job->row.add_norm ? 2 * bytes : bytes, job->launch, *job);
 }
 
 static void choose_most(cudaStream_t stream, const vug_cuda_blocks_job *job)
@@ -192,5 +192,5 @@ void vug_cuda_store_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job)
     }
     const dim3 grid((unsigned)job->to.rows,
                     blocks_for(vug_cuda_padded(job->to.columns), CHUNK * ROW_THREADS));
-    launch_early(stream, store_blocks_kernel, grid, ROW_THREADS, 0, job->early, *job);
+    launch_early(stream, store_blocks_kernel, grid, ROW_THREADS, 0, job->launch, *job);
 }

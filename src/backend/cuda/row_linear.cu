@@ -443,7 +443,7 @@ static void launch_row(cudaStream_t stream, const vug_cuda_tile_job *job)
     const int most = job->processors * blocks_of(units * (int)sizeof(W)),
               tiles = tiles_of_job(*job);
     launch_early(stream, row_kernel<W, units, pairs>, dim3((unsigned)(tiles < most ? tiles : most)),
-                 SLICE_THREADS, row_bytes<W>(job->row, job->columns), job->early, *job);
+                 SLICE_THREADS, row_bytes<W>(job->row, job->columns), job->launch, *job);
 }
 
 template <typename W, int units>
@@ -529,7 +529,7 @@ static void launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job, row_r
 {
     const int most = RING_BLOCKS * job->processors, tiles = tiles_of_job(*job);
     launch_early(stream, ring_row_kernel<W, pairs>, dim3((unsigned)(tiles < most ? tiles : most)),
-                 SLICE_THREADS, ring_bytes<W>(job, shape), job->early, *job, shape);
+                 SLICE_THREADS, ring_bytes<W>(job, shape), job->launch, *job, shape);
 }
 
 /* With codes as operands, from a ring if the device can have one. With weights as operands a ring

@@ -65,10 +65,10 @@ static __global__ void rope_table_kernel(const int32_t *position, const float *i
 }
 
 void vug_cuda_rope_table(cudaStream_t stream, const int32_t *position, int64_t rows,
-                         const vug_attr_table *at, bool early, float *out)
+                         const vug_attr_table *at, vug_cuda_launch_options options, float *out)
 {
     if (rows > 0)
-        launch_early(stream, rope_table_kernel, dim3((unsigned)rows), ROW_THREADS, 0, early,
+        launch_early(stream, rope_table_kernel, dim3((unsigned)rows), ROW_THREADS, 0, options,
                      position, (const float *)at->inv, (int64_t)at->dims / 2, at->factor, out);
 }
 

@@ -1,5 +1,6 @@
 /* Running a step. */
 #include "backend/cuda/host_calls.h"
+#include "backend/cuda/launch.h"
 #include "backend/cuda/step_graph.h"
 #include "core/cancel.h"
 
@@ -142,7 +143,7 @@ static vug_cuda_wanted_job lists_of(const vug_cuda_step *s)
         .found = s->ws->started[s->ws->next].found,
         .report = s->ws->started[s->ws->next].found + s->program->limits.rows,
         .best = s->ws->best,
-        .early = s->program->device->capability >= 9,
+        .launch = vug_cuda_options_of(s),
     };
     for (int64_t r = 0; r < s->in->n_rows; r++) {
         job.draws = job.draws || s->in->wanted[r].draw.temperature > 0;

@@ -59,7 +59,7 @@ typedef struct {
     bool draws;    /* a row wants a draw */
     bool changes;  /* a row has changes */
     bool reports;  /* a row wants a report */
-    bool early;    /* as in vug_cuda_tile_job */
+    vug_cuda_launch_options launch;
 } vug_cuda_wanted_job;
 uint64_t vug_cuda_wanted_bytes(int64_t rows);
 void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job);

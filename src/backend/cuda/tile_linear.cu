@@ -214,7 +214,7 @@ static __global__ void sort_kernel(vug_cuda_sort_job job)
 void vug_cuda_sort_experts(cudaStream_t stream, const vug_cuda_sort_job *job)
 {
     const size_t shared = 2 * (size_t)job->experts * sizeof(int32_t);
-    launch_early(stream, sort_kernel, dim3(1), ROW_THREADS, shared, false, *job);
+    launch_early(stream, sort_kernel, dim3(1), ROW_THREADS, shared, {}, *job);
 }
 
 /* ---- products ------------------------------------------------------------------------------- */
@@ -441,7 +441,7 @@ static void launch_tiles(cudaStream_t stream, const vug_cuda_tile_job *job)
     const int64_t tiles = tiles_of_job(*job);
     const dim3 grid((unsigned)(tiles < most ? tiles : most),
                     blocks_for(job->rows * sums_of_row<W>(*job), groups * TERMS));
-    launch_early(stream, tile_kernel<W, units, groups, false>, grid, SLICE_THREADS, 0, job->early,
+    launch_early(stream, tile_kernel<W, units, groups, false>, grid, SLICE_THREADS, 0, job->launch,
                  *job);
 }
 
@@ -454,7 +454,7 @@ static void launch_chosen(cudaStream_t stream, const vug_cuda_tile_job *job)
     const int64_t most =
             (WAVES * job->processors * blocks_of(units * (int)sizeof(W)) - 1) / of_rows + 1;
     const dim3 grid((unsigned)(tiles < most ? tiles : most), (unsigned)of_rows);
-    launch_early(stream, tile_kernel<W, units, groups, true>, grid, SLICE_THREADS, 0, false, *job);
+    launch_early(stream, tile_kernel<W, units, groups, true>, grid, SLICE_THREADS, 0, {}, *job);
 }
 
 static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)

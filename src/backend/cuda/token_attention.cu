@@ -378,9 +378,9 @@ static void launch_tokens(cudaStream_t stream, const vug_cuda_attention_job *job
     launch_early(stream, token_kernel<T, width, terms>,
                  dim3((unsigned)job->tokens, (unsigned)(job->cache.heads * chunks),
                       job->pages > 0 ? (unsigned)job->pages : 1),
-                 THREADS, token_shape<width, terms>::bytes, true, *job);
+                 THREADS, token_shape<width, terms>::bytes, job->launch, *job);
     if (job->pages > 0)
-        launch_join<join_rule>(stream, job, true);
+        launch_join<join_rule>(stream, job);
 }
 
 template <typename T, int terms>

@@ -398,11 +398,11 @@ void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job)
     if (job->changes)
         launch(stream, change_kernel, rows, THREADS, *job);
     launch_early(stream, job->draws ? wanted_kernel<true> : wanted_kernel<false>, parts, THREADS, 0,
-                 job->early, *job, false);
+                 job->launch, *job, false);
     if (job->changes)
         launch(stream, undo_changes_kernel, rows, THREADS, *job);
     if (job->reports) {
-        launch_early(stream, wanted_kernel<false>, parts, THREADS, 0, job->early, report, true);
+        launch_early(stream, wanted_kernel<false>, parts, THREADS, 0, job->launch, report, true);
         launch(stream, mass_kernel, rows, THREADS, report);
     }
 }

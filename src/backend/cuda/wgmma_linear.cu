@@ -250,7 +250,7 @@ static void launch_parts(cudaStream_t stream, const vug_cuda_prefill_job *job, i
     const int64_t clusters = units < processors / CLUSTER ? units : processors / CLUSTER;
     const dim3 grid((unsigned)(clusters * CLUSTER));
     launch_clusters(stream, wgmma_kernel<W, tokens, terms, pairs>,
-                    { grid, dim3(CLUSTER), (CONSUMERS + 1) * GROUP_THREADS, (size_t)bytes }, false,
+                    { grid, dim3(CLUSTER), (CONSUMERS + 1) * GROUP_THREADS, (size_t)bytes }, {},
                     *job);
 }
 

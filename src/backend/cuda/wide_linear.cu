@@ -311,7 +311,7 @@ static void launch_wide(cudaStream_t stream, const vug_cuda_tile_job *job)
     const int most = job->processors / CLUSTER;
     const dim3 grid((unsigned)((clusters < most ? clusters : most) * CLUSTER));
     launch_clusters(stream, wide_kernel<terms, pairs>,
-                    { grid, dim3(CLUSTER), THREADS, (size_t)bytes }, true, *job);
+                    { grid, dim3(CLUSTER), THREADS, (size_t)bytes }, { true, 0 }, *job);
 }
 
 bool vug_cuda_takes_wide_linear(const vug_cuda_tile_job *job)
