@@ -89,24 +89,17 @@ static __device__ __forceinline__ void load_heads(const vug_cuda_attention_job &
 
 /* ---- a page ------------------------------------------------------------------------------- */
 
-/* The second operands of step `step` of a chain, of all terms: rows of `columns` elements, those of
- * the terms one after the other. `at`: operand_rows. An even step with one term loads for the next
- * one, too. */
+/* Steps of a chain whose second operands are loaded together, those of all terms. */
+template <int terms> static constexpr int steps_of_load = terms > 1 ? 1 : 2;
+
+/* Where a lane loads those of the first steps from: rows of `columns` elements, of which those of the
+ * terms follow one another. Later steps differ only in bits of the chunk. */
 template <int columns, int terms>
 static __device__ __forceinline__ uint32_t operand_rows(uint32_t x)
 {
     const int matrix = threadIdx.x % WARP / 8;
     const int chunk = terms > 1 ? matrix % 2 : matrix, term = terms > 1 ? matrix / 2 : 0;
     return x + term * QUERIES * columns * 2 + row_layout<columns>::at(threadIdx.x % 8, chunk);
-}
-
-template <int terms>
-static __device__ __forceinline__ void load_operands(uint32_t (&b)[4], uint32_t at, int step)
-{
-    if (terms > 1)
-        load_matrices(b, at ^ step * 2 * CHUNK_BYTES);
-    else if (step % 2 == 0)
-        load_matrices(b, at ^ step * 2 * CHUNK_BYTES);
 }
 
 /* Adds the products of all terms. */
@@ -136,7 +129,8 @@ static __device__ __forceinline__ void multiply_keys(const token_memory &m)
     for (int step = 0; step < width / 16; step++) {
         uint32_t k[4];
         load_matrices(k, key_at ^ step * 2 * CHUNK_BYTES);
-        load_operands<terms>(q, q_at, step);
+        if (step % steps_of_load<terms> == 0)
+            load_matrices(q, q_at ^ step * 2 * CHUNK_BYTES);
         add_step<T, terms>(s, k, q, step);
     }
 #pragma unroll
@@ -238,10 +232,11 @@ static __device__ __forceinline__ void add_page(token_sums<columns> &all, const 
         all.most_of_sum = f.most;
         all.sum = fmaf(sum_weights(*m.scores), f.added, all.sum * f.so_far);
     }
-    uint32_t p[KEY_STEPS][4];
+    constexpr int together = steps_of_load<terms>;
+    uint32_t p[KEY_STEPS / together][4];
 #pragma unroll
-    for (int step = 0; step < KEY_STEPS; step++)
-        load_operands<terms>(p[terms > 1 ? step : step / 2 * 2], p_at, step);
+    for (int i = 0; i < KEY_STEPS / together; i++)
+        load_matrices(p[i], p_at ^ i * together * 2 * CHUNK_BYTES);
 #pragma unroll
     for (int n = 0; n < columns / 16; n++) {
         float c[4] = { 0 };
@@ -249,7 +244,7 @@ static __device__ __forceinline__ void add_page(token_sums<columns> &all, const 
         for (int step = 0; step < KEY_STEPS; step++) {
             uint32_t v[4];
             load_transposed(v, (value_at ^ (chunk + 2 * n) * CHUNK_BYTES) + step * 16 * width * 2);
-            add_step<T, terms>(c, v, p[terms > 1 ? step : step / 2 * 2], step);
+            add_step<T, terms>(c, v, p[step / together], step);
         }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
