@@ -25,9 +25,10 @@ bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node)
 vug_cuda_launch_options vug_cuda_options_of(const vug_cuda_step *s)
 {
     /* Where a kernel has another part of a multiprocessor's memory as shared, all blocks of the one
-     * before must end first, so that it does not begin early. So kernels of a step of one token wish
-     * the same: 164 KB of 228, which leaves a cache for rows, or all, if attention has more pages than
-     * 164 KB of each multiprocessor hold. Products with rings of codes need what the driver chooses. */
+     * before must end first, so that it does not begin early. So the kernels of a step of one token
+     * ask for the same: 164 KB of 228, which leaves a cache for rows; or all of it, if attention has
+     * more pages than 164 KB of each multiprocessor hold. Products with rings of codes need what the
+     * driver chooses. */
     enum { MOST = 72, ALL = 100, PAGES = 3 };
     const vug_cuda_program *p = s->program;
     vug_cuda_launch_options options = { .early = p->device->capability >= 9 };

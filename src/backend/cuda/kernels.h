@@ -24,8 +24,8 @@ extern "C" {
 typedef struct {
     bool early;         /* it is started while the one before runs, for which it waits itself: from
                            compute capability 9.0 on */
-    int shared_percent; /* of the memory that shared memory and the first cache of a multiprocessor
-                           have together, which kernels wish as shared; 0: the driver chooses */
+    int shared_percent; /* that the kernel asks for, of the memory that shared memory and the first
+                           cache of a multiprocessor have together; 0: the driver chooses */
 } vug_cuda_launch_options;
 
 /* ---- linear.cu ---------------------------------------------------------------- */
