@@ -243,4 +243,35 @@ static __device__ __forceinline__ void store_head(const vug_cuda_attention_job &
     }
 }
 
+/* ---- launching ------------------------------------------------------------------------------ */
+
+template <template <typename, int, int> class L, typename T, int terms, int widest>
+static void launch_width(cudaStream_t stream, const vug_cuda_attention_job *job)
+{
+    if (job->cache.width <= 64)
+        L<T, 64, terms>::launch(stream, job);
+    else if (job->cache.width <= 128)
+        L<T, 128, terms>::launch(stream, job);
+    else if (job->cache.width <= 256 || widest == 256)
+        L<T, 256, terms>::launch(stream, job);
+    else if constexpr (widest > 256)
+        L<T, widest, terms>::launch(stream, job);
+}
+
+/* Calls L<T, width, terms>::launch with the job's type and terms, and the least of 64, 128, 256 and
+ * `widest` columns that have room for its heads. */
+template <template <typename, int, int> class L, int widest>
+static void launch_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
+{
+    if (job->tokens == 0)
+        return;
+    const bool two = job->terms > 1;
+    if (job->cache.format == VUG_KV_F16)
+        (two ? launch_width<L, type_f16, 2, widest> : launch_width<L, type_f16, 1, widest>)(stream,
+                                                                                            job);
+    else
+        (two ? launch_width<L, type_bf16, 2, widest>
+             : launch_width<L, type_bf16, 1, widest>)(stream, job);
+}
+
 #endif

@@ -153,41 +153,23 @@ static __global__ void __launch_bounds__(run_shape<width, terms>::threads, 1)
 
 /* ---- launching ---------------------------------------------------------------------------------- */
 
-template <typename T, int width, int terms>
-static void launch_run(cudaStream_t stream, const vug_cuda_attention_job *job)
-{
-    using shape = run_shape<width, terms>;
-    const int64_t most = shape::rows / (job->heads / job->cache.heads);
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)job->cache.heads, blocks_for(job->tokens, most));
-    config.blockDim = dim3(shape::threads);
-    config.dynamicSmemBytes = shape::bytes;
-    config.stream = stream;
-    (void)cudaFuncSetAttribute(run_kernel<T, width, terms>,
-                               cudaFuncAttributeMaxDynamicSharedMemorySize, shape::bytes);
-    (void)cudaLaunchKernelEx(&config, run_kernel<T, width, terms>, *job);
-}
-
-template <typename T, int terms>
-static void choose_width(cudaStream_t stream, const vug_cuda_attention_job *job)
-{
-    if (job->cache.width <= 64)
-        launch_run<T, 64, terms>(stream, job);
-    else if (job->cache.width <= 128)
-        launch_run<T, 128, terms>(stream, job);
-    else if (job->cache.width <= 256)
-        launch_run<T, 256, terms>(stream, job);
-    else
-        launch_run<T, 512, terms>(stream, job);
-}
+template <typename T, int width, int terms> struct run_launch {
+    static void launch(cudaStream_t stream, const vug_cuda_attention_job *job)
+    {
+        using shape = run_shape<width, terms>;
+        const int64_t most = shape::rows / (job->heads / job->cache.heads);
+        cudaLaunchConfig_t config = {};
+        config.gridDim = dim3((unsigned)job->cache.heads, blocks_for(job->tokens, most));
+        config.blockDim = dim3(shape::threads);
+        config.dynamicSmemBytes = shape::bytes;
+        config.stream = stream;
+        (void)cudaFuncSetAttribute(run_kernel<T, width, terms>,
+                                   cudaFuncAttributeMaxDynamicSharedMemorySize, shape::bytes);
+        (void)cudaLaunchKernelEx(&config, run_kernel<T, width, terms>, *job);
+    }
+};
 
 void vug_cuda_mma_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
 {
-    if (job->tokens == 0)
-        return;
-    const bool two = job->terms > 1;
-    if (job->cache.format == VUG_KV_F16)
-        (two ? choose_width<type_f16, 2> : choose_width<type_f16, 1>)(stream, job);
-    else
-        (two ? choose_width<type_bf16, 2> : choose_width<type_bf16, 1>)(stream, job);
+    launch_attention<run_launch, VUG_CUDA_MAX_HEAD>(stream, job);
 }

@@ -366,38 +366,21 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- launching ---------------------------------------------------------------------------------- */
 
-template <typename T, int width, int terms>
-static void launch_tokens(cudaStream_t stream, const vug_cuda_attention_job *job)
-{
-    const int64_t per_kv = job->heads / job->cache.heads, chunks = (per_kv + QUERIES - 1) / QUERIES;
-    launch_early(stream, token_kernel<T, width, terms>,
-                 dim3((unsigned)job->tokens, (unsigned)(job->cache.heads * chunks),
-                      job->pages > 0 ? (unsigned)job->pages : 1),
-                 THREADS, token_shape<width, terms>::bytes, job->launch, *job);
-    if (job->pages > 0)
-        launch_join<join_rule>(stream, job);
-}
-
-template <typename T, int terms>
-static void choose_width(cudaStream_t stream, const vug_cuda_attention_job *job)
-{
-    if (job->cache.width <= 64)
-        launch_tokens<T, 64, terms>(stream, job);
-    else if (job->cache.width <= 128)
-        launch_tokens<T, 128, terms>(stream, job);
-    else if (job->cache.width <= 256)
-        launch_tokens<T, 256, terms>(stream, job);
-    else
-        launch_tokens<T, 512, terms>(stream, job);
-}
+template <typename T, int width, int terms> struct token_launch {
+    static void launch(cudaStream_t stream, const vug_cuda_attention_job *job)
+    {
+        const int64_t per_kv = job->heads / job->cache.heads,
+                      chunks = (per_kv + QUERIES - 1) / QUERIES;
+        launch_early(stream, token_kernel<T, width, terms>,
+                     dim3((unsigned)job->tokens, (unsigned)(job->cache.heads * chunks),
+                          job->pages > 0 ? (unsigned)job->pages : 1),
+                     THREADS, token_shape<width, terms>::bytes, job->launch, *job);
+        if (job->pages > 0)
+            launch_join<join_rule>(stream, job);
+    }
+};
 
 void vug_cuda_token_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
 {
-    if (job->tokens == 0)
-        return;
-    const bool two = job->terms > 1;
-    if (job->cache.format == VUG_KV_F16)
-        (two ? choose_width<type_f16, 2> : choose_width<type_f16, 1>)(stream, job);
-    else
-        (two ? choose_width<type_bf16, 2> : choose_width<type_bf16, 1>)(stream, job);
+    launch_attention<token_launch, VUG_CUDA_MAX_HEAD>(stream, job);
 }

@@ -278,32 +278,22 @@ static __global__ void __launch_bounds__(block_shape<width, terms>::threads, 1)
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-template <typename T, int width, int terms>
-static void launch_groups(cudaStream_t stream, const vug_cuda_attention_job *job)
-{
-    using shape = block_shape<width, terms>;
-    const int bytes = shape::bytes;
-    const int64_t tokens = shape::queries / (job->heads / job->cache.heads);
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)job->cache.heads, blocks_for(job->tokens, tokens));
-    config.blockDim = dim3(shape::threads);
-    config.dynamicSmemBytes = bytes;
-    config.stream = stream;
-    (void)cudaFuncSetAttribute(group_kernel<T, width, terms>,
-                               cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    (void)cudaLaunchKernelEx(&config, group_kernel<T, width, terms>, *job);
-}
-
-template <typename T, int terms>
-static void choose_width(cudaStream_t stream, const vug_cuda_attention_job *job)
-{
-    if (job->cache.width <= 64)
-        launch_groups<T, 64, terms>(stream, job);
-    else if (job->cache.width <= 128)
-        launch_groups<T, 128, terms>(stream, job);
-    else
-        launch_groups<T, 256, terms>(stream, job);
-}
+template <typename T, int width, int terms> struct group_launch {
+    static void launch(cudaStream_t stream, const vug_cuda_attention_job *job)
+    {
+        using shape = block_shape<width, terms>;
+        const int bytes = shape::bytes;
+        const int64_t tokens = shape::queries / (job->heads / job->cache.heads);
+        cudaLaunchConfig_t config = {};
+        config.gridDim = dim3((unsigned)job->cache.heads, blocks_for(job->tokens, tokens));
+        config.blockDim = dim3(shape::threads);
+        config.dynamicSmemBytes = bytes;
+        config.stream = stream;
+        (void)cudaFuncSetAttribute(group_kernel<T, width, terms>,
+                                   cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        (void)cudaLaunchKernelEx(&config, group_kernel<T, width, terms>, *job);
+    }
+};
 
 bool vug_cuda_takes_wgmma_attention(const vug_cuda_kv_cache *cache)
 {
@@ -312,11 +302,5 @@ bool vug_cuda_takes_wgmma_attention(const vug_cuda_kv_cache *cache)
 
 void vug_cuda_wgmma_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
 {
-    if (job->tokens == 0)
-        return;
-    const bool two = job->terms > 1;
-    if (job->cache.format == VUG_KV_F16)
-        (two ? choose_width<type_f16, 2> : choose_width<type_f16, 1>)(stream, job);
-    else
-        (two ? choose_width<type_bf16, 2> : choose_width<type_bf16, 1>)(stream, job);
+    launch_attention<group_launch, WIDEST>(stream, job);
 }
