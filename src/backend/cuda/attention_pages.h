@@ -245,6 +245,7 @@ static __device__ __forceinline__ void store_head(const vug_cuda_attention_job &
 
 /* ---- launching ------------------------------------------------------------------------------ */
 
+/* launch_attention, with the type and the terms. */
 template <template <typename, int, int> class L, typename T, int terms, int widest>
 static void launch_width(cudaStream_t stream, const vug_cuda_attention_job *job)
 {

@@ -54,8 +54,8 @@ static void launch_clusters(cudaStream_t stream, void (*kernel)(P...), const lau
     }
     /* The attribute of a launch is not one of a graph's nodes. */
     (void)cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                               options.shared_percent > 0 ? options.shared_percent
-                                                          : cudaSharedmemCarveoutDefault);
+                               options.carveout > 0 ? options.carveout
+                                                    : cudaSharedmemCarveoutDefault);
     if (shape.shared > PLAIN_SHARED_BYTES)
         (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    (int)shape.shared);

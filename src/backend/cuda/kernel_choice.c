@@ -24,11 +24,11 @@ bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node)
 
 vug_cuda_launch_options vug_cuda_options_of(const vug_cuda_step *s)
 {
-    /* Where a kernel has another part of a multiprocessor's memory as shared, all blocks of the one
-     * before must end first, so that it does not begin early. So the kernels of a step of one token
-     * ask for the same: 164 KB of 228, which leaves a cache for rows; or all of it, if attention has
-     * more pages than 164 KB of each multiprocessor hold. Products with rings of codes need what the
-     * driver chooses. */
+    /* Kernels of one carveout follow one another faster, probably since a multiprocessor takes another
+     * only when its blocks have ended (docs/nvidia-gpus.md has the figures). So those of a step of one
+     * token prefer the same: 164 KB of 228, which leaves an L1 cache for rows; or all of it, if
+     * attention has more pages than 164 KB of each multiprocessor hold. Products with rings of codes
+     * need what the driver chooses. */
     enum { MOST = 72, ALL = 100, PAGES = 3 };
     const vug_cuda_program *p = s->program;
     vug_cuda_launch_options options = { .early = p->device->capability >= 9 };
@@ -38,7 +38,7 @@ vug_cuda_launch_options vug_cuda_options_of(const vug_cuda_step *s)
         pages = n > pages && p->kv_layout.group[i].window == 0 ? n : pages;
     }
     if (s->tokens == 1 && p->plain_products && p->device->capability == 9)
-        options.shared_percent = pages > PAGES * p->device->processors ? ALL : MOST;
+        options.carveout = pages > PAGES * p->device->processors ? ALL : MOST;
     return options;
 }
 

@@ -22,10 +22,10 @@ extern "C" {
 
 /* How a kernel is launched. */
 typedef struct {
-    bool early;         /* it is started while the one before runs, for which it waits itself: from
-                           compute capability 9.0 on */
-    int shared_percent; /* that the kernel asks for, of the memory that shared memory and the first
-                           cache of a multiprocessor have together; 0: the driver chooses */
+    bool early; /* it is started while the one before runs, for which it waits itself: from compute
+                   capability 9.0 on */
+    int carveout; /* the percentage that the kernel prefers as shared memory of what shared memory and
+                     the L1 cache of a multiprocessor have together; 0: the driver chooses */
 } vug_cuda_launch_options;
 
 /* ---- linear.cu ---------------------------------------------------------------- */

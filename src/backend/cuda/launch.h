@@ -47,7 +47,7 @@ static inline vug_val value_of(uint32_t id)
 
 /* ---- kernel_choice.c --------------------------------------------------------------------- */
 
-/* How the kernels of a step's layers are launched. */
+/* How the kernels of a step that can be started early are launched. */
 vug_cuda_launch_options vug_cuda_options_of(const vug_cuda_step *s);
 
 /* ---- launch_elements.c ------------------------------------------------------------------- */
