@@ -4,7 +4,7 @@
 #include "backend/cuda/row_math.h"
 
 enum {
-    FEW_TOKENS = 64, /* up to here, a block computes a row, which takes less time than a warp */
+    FEW_TOKENS = 8, /* up to here, a block computes a row, which takes less time than a warp */
     ROWS = ROW_WARPS /* of a block, otherwise */
 };
 

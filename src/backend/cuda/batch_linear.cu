@@ -2,28 +2,30 @@
  * Products of up to 64 rows with matrices in tiles of BF16, in the order of weight_tiles.h, for
  * compute capability 9.0.
  *
- * A cluster of 8 blocks computes 128, 192 or 256 outputs of all rows, or 64 of each of the two parts
+ * A cluster of 8 blocks computes some strips of 16 outputs of all rows, or of each of the two parts
  * of an activation; each block sums one slice. So a small matrix has work for all multiprocessors,
  * and weights are read once for both terms of x. Then the blocks add the slices, which they read
- * from each other's shared memory, and each stores an eighth of the rows. More outputs share a
- * block's rows of x, whose copies are as large as those of 128 outputs of weights.
+ * from each other's shared memory, and each stores an eighth of the rows.
+ *
+ * A multiprocessor has one block, since fewer, larger blocks read x less often. There are as many
+ * clusters as run at the same time, 15 on an H200, and they share the strips evenly: a cluster more
+ * would begin only when others end.
  */
 #include "backend/cuda/batch_math.h"
 
 enum {
     CLUSTER = VUG_CUDA_SLICES,
-    GROUP = 64,      /* outputs of a warpgroup */
-    GROUP_WARPS = 4, /* a strip each */
+    GROUP_WARPS = 4, /* of a warpgroup: a strip each */
+    RING_BYTES = 224 << 10,
 };
 
 /* A block has `groups` warpgroups. A stage of its ring: 64 columns of its outputs, and of the terms
- * of x. Two blocks with two warpgroups share a multiprocessor. */
+ * of x. */
 template <int terms, int groups> struct batch_ring {
     static constexpr int warps = groups * GROUP_WARPS, threads = warps * WARP;
-    static constexpr int blocks = groups <= 2 ? 2 : 1; /* of a multiprocessor */
     static constexpr int weight_bytes = warps * STRIP_BYTES;
     static constexpr int stage_bytes = weight_bytes + terms * TERM_BYTES;
-    static constexpr int stages = (groups <= 2 ? 96 << 10 : 200 << 10) / stage_bytes;
+    static constexpr int stages = RING_BYTES / stage_bytes;
 };
 
 struct batch_memory {
@@ -32,7 +34,7 @@ struct batch_memory {
 
 /* The sums of a block; the padding keeps banks apart. */
 template <int groups> struct block_sums {
-    float y[ROWS][groups * GROUP + 4];
+    float y[ROWS][groups * GROUP_WARPS * TILE + 4];
 };
 
 /* The columns of slice `rank`, which a block sums, in blocks of 64. */
@@ -40,29 +42,40 @@ struct column_blocks {
     int first, n, of; /* of so many blocks */
 };
 
-/* 64 outputs of a part. */
-struct output_group {
-    int part, first;
-    bool exists;
-};
-
-static __host__ __device__ __forceinline__ int groups_of(int64_t out)
+/* The strips of a job, or of each part of an activation. */
+static __host__ __device__ __forceinline__ int count_strips(const vug_cuda_tile_job &job,
+                                                            bool pairs)
 {
-    return (int)((out + GROUP - 1) / GROUP);
+    int strips = strips_of(job.part[0].out);
+    for (int i = 1; i < job.parts && !pairs; i++)
+        strips += strips_of(job.part[i].out);
+    return strips;
 }
 
-/* Group `i` of cluster `cluster`; the last one of the job in place of one that does not exist. */
-template <bool pairs, int groups>
-static __device__ __forceinline__ output_group find_group(const vug_cuda_tile_job &job, int cluster,
-                                                          int i)
+/* The strips of a cluster. */
+struct strip_range {
+    int first, n;
+};
+
+template <bool pairs>
+static __device__ __forceinline__ strip_range find_strips(const vug_cuda_tile_job &job)
 {
-    if (pairs)
-        return { i, cluster * GROUP, true };
-    int part = 0, group = cluster * groups + i;
-    while (part + 1 < job.parts && group >= groups_of(job.part[part].out))
-        group -= groups_of(job.part[part++].out);
-    const int last = groups_of(job.part[part].out) - 1;
-    return { part, min(group, last) * GROUP, group <= last };
+    const int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
+    const int strips = count_strips(job, pairs), first = strips * cluster / clusters;
+    return { first, strips * (cluster + 1) / clusters - first };
+}
+
+/* Strip `i` of a block with room for `room` strips. The second half of a pair's strips are those of
+ * the second part. */
+template <bool pairs>
+static __device__ __forceinline__ output_strip find_strip(const vug_cuda_tile_job &job,
+                                                          const strip_range &strips, int i,
+                                                          int room)
+{
+    if (!pairs)
+        return strip_of_job(job, strips.first + i, i < strips.n);
+    const int part = i / (room / 2), index = i % (room / 2);
+    return { part, strips.first + index, index < strips.n };
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -80,71 +93,87 @@ static __device__ __forceinline__ column_blocks find_columns(int64_t columns, in
 struct block_copies {
     batch_memory memory;
     column_blocks columns;
-    const uint8_t *strip;        /* of the warp's first block of 64 columns */
-    const uint8_t *x;            /* of the block's first one */
-    int64_t x_bytes, term_bytes; /* of a block of x, and of all blocks of a term */
+    const uint8_t *strip; /* of the warp's next block of 64 columns; NULL: it has none */
+    const uint8_t *x;     /* of the block's next one */
 };
 
-/* The first thread of a warp copies the strip that only this warp reads, of block `b`. */
+/* The first thread of a warp copies the strip that only this warp reads to a stage. Warps without a
+ * strip take part in products, whose results nobody reads. */
 template <int terms, int groups>
-static __device__ __forceinline__ void copy_strip(const block_copies &c, int b)
+static __device__ __forceinline__ void copy_strip(block_copies &c, int stage)
 {
     using ring = batch_ring<terms, groups>;
-    const int stage = b % ring::stages;
-    if (threadIdx.x % WARP != 0 || b >= c.columns.n)
+    const uint32_t full = c.memory.full + stage * 8;
+    if (!c.strip) {
+        barrier_arrive(full);
         return;
-    barrier_expect(c.memory.full + stage * 8, STRIP_BYTES);
-    bulk_copy(c.memory.data + stage * ring::stage_bytes + threadIdx.x / WARP * STRIP_BYTES,
-              c.strip + (int64_t)b * STRIP_BYTES, STRIP_BYTES, c.memory.full + stage * 8);
+    }
+    barrier_expect(full, STRIP_BYTES);
+    bulk_copy(c.memory.data + stage * ring::stage_bytes + threadIdx.x / WARP * STRIP_BYTES, c.strip,
+              STRIP_BYTES, full);
+    c.strip += STRIP_BYTES;
 }
 
-/* One thread copies the terms of x's rows, of block `b`. */
+/* One thread copies the terms of x's rows to a stage. */
 template <int terms, int groups>
-static __device__ __forceinline__ void copy_rows(const block_copies &c, int b)
+static __device__ __forceinline__ void copy_rows(const vug_cuda_tile_job &job, block_copies &c,
+                                                 int stage)
 {
     using ring = batch_ring<terms, groups>;
-    const int stage = b % ring::stages;
+    const int bytes = (int)vug_cuda_block_rows(job.rows) * VUG_CUDA_BLOCK_ROW_BYTES;
     const uint32_t full = c.memory.full + stage * 8;
     const uint32_t to = c.memory.data + stage * ring::stage_bytes + ring::weight_bytes;
-    if (threadIdx.x != 0 || b >= c.columns.n)
-        return;
-    barrier_wait(c.memory.empty + stage * 8, (b / ring::stages + 1) % 2);
-    barrier_expect(full, terms * (uint32_t)c.x_bytes);
+    barrier_expect(full, (uint32_t)(terms * bytes));
     for (int term = 0; term < terms; term++)
-        bulk_copy(to + term * TERM_BYTES, c.x + b * c.x_bytes + term * c.term_bytes,
-                  (uint32_t)c.x_bytes, full);
+        bulk_copy(to + term * TERM_BYTES, c.x + (int64_t)term * c.columns.of * bytes,
+                  (uint32_t)bytes, full);
+    c.x += bytes;
 }
 
 /* ---- sums --------------------------------------------------------------------------------- */
 
-/* Adds the block's columns to `sum`. While a warpgroup multiplies, its strips are copied again, and
- * the rows of the block before, which other warps may still read until then. */
+/* Adds the block's columns to `sum`. A warp's strip is copied again when the warp has multiplied it,
+ * and the rows of the block before, which other warps may have read later. */
 template <int terms, int groups>
-static __device__ __forceinline__ void sum_columns(const block_copies &c, float (&sum)[terms][SUMS])
+static __device__ __forceinline__ void sum_columns(const vug_cuda_tile_job &job, block_copies &c,
+                                                   float (&sum)[terms][SUMS])
 {
     using ring = batch_ring<terms, groups>;
-    const int at = threadIdx.x / WARP * STRIP_BYTES;
-    for (int b = 0; b < ring::stages; b++)
+    constexpr int steps = STEPS / (2 * terms); /* at once, as operands take registers, too */
+    const bool first_of_warp = threadIdx.x % WARP == 0;
+    const int at = threadIdx.x / WARP * STRIP_BYTES, n = c.columns.n;
+    ring_place place = { 0, 0 };
+    for (int b = 0; first_of_warp && b < min(n, (int)ring::stages); b++)
         copy_strip<terms, groups>(c, b);
     wait_for_previous();
-    for (int b = 0; b < ring::stages; b++)
-        copy_rows<terms, groups>(c, b);
+    for (int b = 0; threadIdx.x == 0 && b < min(n, (int)ring::stages); b++)
+        copy_rows<terms, groups>(job, c, b);
 #pragma unroll 1
-    for (int b = 0; b < c.columns.n; b++) {
-        const int stage = b % ring::stages, from = stage * ring::stage_bytes;
-        uint4 a[STEPS];
+    for (int b = 0; b < n; b++) {
+        const int from = place.stage * ring::stage_bytes;
+        const uint64_t tile =
+                swizzled_tile(same_in_warp(c.memory.data + from + ring::weight_bytes));
         __syncwarp();
-        barrier_wait(c.memory.full + stage * 8, b / ring::stages % 2);
-        begin_block<terms>(c.memory.data + from + at, c.memory.data + from + ring::weight_bytes, a,
-                           sum);
+        barrier_wait(c.memory.full + place.stage * 8, place.parity);
+#pragma unroll
+        for (int step = 0; step < STEPS; step += steps) {
+            uint4 a[steps];
+            begin_steps<terms>(c.memory.data + from + at, tile, step, a, sum);
+            wgmma_wait();
+        }
         __syncwarp();
-        copy_strip<terms, groups>(c, b + ring::stages);
-        if (b > 0)
-            copy_rows<terms, groups>(c, b - 1 + ring::stages);
-        wgmma_wait();
-        __syncwarp();
-        if (threadIdx.x % WARP == 0)
-            barrier_arrive(c.memory.empty + stage * 8);
+        if (first_of_warp) {
+            barrier_arrive(c.memory.empty + place.stage * 8);
+            if (b + ring::stages < n)
+                copy_strip<terms, groups>(c, place.stage);
+        }
+        if (threadIdx.x == 0 && b > 0 && b - 1 + ring::stages < n) {
+            const bool wraps = place.stage == 0;
+            const int stage = wraps ? ring::stages - 1 : place.stage - 1;
+            barrier_wait(c.memory.empty + stage * 8, wraps ? place.parity ^ 1 : place.parity);
+            copy_rows<terms, groups>(job, c, stage);
+        }
+        ring_next<ring::stages>(place);
     }
     __syncwarp();
 }
@@ -183,38 +212,36 @@ static __device__ __forceinline__ float4 add_blocks(const block_sums<groups> &su
     return y;
 }
 
-/* Block `rank` of a cluster stores rows rank, rank + 8, .. */
+/* Block `rank` of a cluster stores rows rank, rank + 8, ..: a thread four outputs of one. */
 template <int terms, bool pairs, int groups>
 static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
-                                                  const block_sums<groups> &sums, int rank)
+                                                  const block_sums<groups> &sums,
+                                                  const strip_range &strips, int rank)
 {
-    constexpr int outputs = pairs ? (int)GROUP : groups * GROUP;
-    constexpr int threads = batch_ring<terms, groups>::threads;
-    for (int i = threadIdx.x * QUAD; i < ROWS / CLUSTER * outputs; i += threads * QUAD) {
-        const int row = i / outputs * CLUSTER + rank, o = i % outputs;
-        const output_group group = find_group<pairs, groups>(job, blockIdx.x / CLUSTER, o / GROUP);
-        const int64_t output = group.first + o % GROUP, out = job.part[group.part].out;
-        if (row >= job.rows || !group.exists)
-            continue;
-        float4 y = add_blocks(sums, row, o);
-        if (pairs) {
-            const float4 up = add_blocks(sums, row, GROUP + o);
-            y = make_float4(
-                    activate(job.activation, y.x, up.x), activate(job.activation, y.y, up.y),
-                    activate(job.activation, y.z, up.z), activate(job.activation, y.w, up.w));
-        }
-        float *to = job.part[group.part].y + row * out + output;
-        float of[QUAD] = { y.x, y.y, y.z, y.w };
-        if (pairs && job.in_blocks) {
-            if (output < out)
-                store_terms<terms>((uint8_t *)job.part[0].y, job.rows, out, row, output, of);
-            continue;
-        }
+    constexpr int room = groups * GROUP_WARPS, outputs = (pairs ? room / 2 : room) * TILE;
+    const int row = threadIdx.x / (outputs / QUAD) * CLUSTER + rank;
+    const int o = threadIdx.x % (outputs / QUAD) * QUAD;
+    const output_strip strip = find_strip<pairs>(job, strips, o / TILE, room);
+    const int64_t output = strip.index * TILE + o % TILE, out = job.part[strip.part].out;
+    if (row >= job.rows || !strip.exists)
+        return;
+    float4 y = add_blocks(sums, row, o);
+    if (pairs) {
+        const float4 up = add_blocks(sums, row, outputs + o);
+        y = make_float4(activate(job.activation, y.x, up.x), activate(job.activation, y.y, up.y),
+                        activate(job.activation, y.z, up.z), activate(job.activation, y.w, up.w));
+    }
+    float of[QUAD] = { y.x, y.y, y.z, y.w };
+    if (pairs && job.in_blocks) {
+        if (output < out)
+            store_terms<terms>((uint8_t *)job.part[0].y, job.rows, out, row, output, of);
+        return;
+    }
+    float *to = job.part[strip.part].y + row * out + output;
 #pragma unroll
-        for (int k = 0; k < QUAD; k++) {
-            if (output + k < out)
-                to[k] = of[k];
-        }
+    for (int k = 0; k < QUAD; k++) {
+        if (output + k < out)
+            to[k] = of[k];
     }
 }
 #endif
@@ -222,8 +249,7 @@ static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
 /* ---- the kernel --------------------------------------------------------------------------- */
 
 template <int terms, bool pairs, int groups>
-static __global__ void __launch_bounds__(batch_ring<terms, groups>::threads,
-                                         batch_ring<terms, groups>::blocks)
+static __global__ void __launch_bounds__(batch_ring<terms, groups>::threads, 1)
         batch_kernel(const __grid_constant__ vug_cuda_tile_job job)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -248,24 +274,22 @@ static __global__ void __launch_bounds__(batch_ring<terms, groups>::threads,
     __syncthreads();
     start_next();
     const column_blocks columns = find_columns(job.columns, rank);
-    const output_group group =
-            find_group<pairs, groups>(job, blockIdx.x / CLUSTER, warp / GROUP_WARPS);
-    const int64_t strip = group.first / TILE + warp % GROUP_WARPS;
-    const int64_t x_bytes = vug_cuda_block_rows(job.rows) * VUG_CUDA_BLOCK_ROW_BYTES;
-    const block_copies copies = {
+    const strip_range strips = find_strips<pairs>(job);
+    const output_strip strip = find_strip<pairs>(job, strips, warp, ring::warps);
+    block_copies copies = {
         memory,
         columns,
-        job.part[group.part].tiles + (strip * columns.of + columns.first) * STRIP_BYTES,
-        job.packed + columns.first * x_bytes,
-        x_bytes,
-        columns.of * x_bytes,
+        strip.exists ? job.part[strip.part].tiles +
+                               ((int64_t)strip.index * columns.of + columns.first) * STRIP_BYTES
+                     : NULL,
+        job.packed + columns.first * vug_cuda_block_rows(job.rows) * VUG_CUDA_BLOCK_ROW_BYTES,
     };
     float sum[terms][SUMS] = {};
-    sum_columns<terms, groups>(copies, sum);
+    sum_columns<terms, groups>(job, copies, sum);
     __syncthreads();
     store_sums<terms>(*sums, sum);
     cluster_sync();
-    store_rows<terms, pairs, groups>(job, *sums, rank);
+    store_rows<terms, pairs>(job, *sums, strips, rank);
     /* A block may not end while another one still reads its sums. */
     cluster_sync();
 #else
@@ -276,46 +300,65 @@ static __global__ void __launch_bounds__(batch_ring<terms, groups>::threads,
 
 /* ---- launching ---------------------------------------------------------------------------- */
 
-/* Groups of 64 outputs of a job. */
-static int count_groups(const vug_cuda_tile_job *job)
-{
-    int groups = 0;
-    for (int i = 0; i < job->parts; i++)
-        groups += groups_of(job->part[i].out);
-    return groups;
-}
+/* The most warpgroups of a block, as sums must stay in registers. */
+template <int terms> static constexpr int most_groups = terms > 1 ? 5 : 7;
 
-template <int terms, bool pairs, int groups>
-static void launch_batch(cudaStream_t stream, const vug_cuda_tile_job *job)
+/* Launches blocks with `wanted` warpgroups, or the fewest that there is a kernel for. */
+template <int terms, bool pairs, int groups = 2>
+static void launch_batch(cudaStream_t stream, const vug_cuda_tile_job *job, int clusters,
+                         int wanted)
 {
     using ring = batch_ring<terms, groups>;
-    const dim3 grid(blocks_for(count_groups(job), groups) * CLUSTER);
+    if constexpr (groups < most_groups<terms>) {
+        if (wanted > groups) {
+            launch_batch<terms, pairs, groups + 1>(stream, job, clusters, wanted);
+            return;
+        }
+    }
     launch_clusters(stream, batch_kernel<terms, pairs, groups>,
-                    { grid, dim3(CLUSTER), ring::threads,
+                    { dim3((unsigned)(clusters * CLUSTER)), dim3(CLUSTER), ring::threads,
                       (size_t)(ring::stages * ring::stage_bytes + RING_ALIGN) },
                     { true, 0 }, *job);
 }
 
-/* The fewest outputs of a block with which all blocks run at the same time. Clusters cannot use all
- * multiprocessors: on 132, 14 clusters of 8 blocks were faster than more, smaller blocks, 16 were
- * not. */
-template <int terms> static void choose_groups(cudaStream_t stream, const vug_cuda_tile_job *job)
+template <int terms, bool pairs>
+static void launch_waves(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    const int clusters = job->processors / CLUSTER * 7 / 8, groups = count_groups(job);
-    if (job->activation != VUG_OP_LINEAR)
-        launch_batch<terms, true, 2>(stream, job);
-    else if (groups <= 2 * clusters || groups > 4 * clusters)
-        launch_batch<terms, false, 2>(stream, job);
-    else if (groups <= 3 * clusters)
-        launch_batch<terms, false, 3>(stream, job);
-    else
-        launch_batch<terms, false, 4>(stream, job);
+    constexpr int parts = pairs ? 2 : 1, room = most_groups<terms> * GROUP_WARPS / parts;
+    const int strips = count_strips(*job, pairs);
+    const int waves = (strips - 1) / (job->clusters * room) + 1;
+    const int clusters = min(job->clusters * waves, strips);
+    const int of_cluster = (strips - 1) / clusters + 1;
+    launch_batch<terms, pairs>(stream, job, clusters, (of_cluster * parts - 1) / GROUP_WARPS + 1);
 }
 
 void vug_cuda_batch_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
+    const bool pairs = job->activation != VUG_OP_LINEAR;
     if (job->terms > 1)
-        choose_groups<2>(stream, job);
+        (pairs ? launch_waves<2, true> : launch_waves<2, false>)(stream, job);
     else
-        choose_groups<1>(stream, job);
+        (pairs ? launch_waves<1, true> : launch_waves<1, false>)(stream, job);
+}
+
+int vug_cuda_clusters(void)
+{
+    using ring = batch_ring<1, 2>;
+    const auto kernel = batch_kernel<1, false, 2>;
+    const int bytes = ring::stages * ring::stage_bytes + RING_ALIGN;
+    cudaLaunchAttribute cluster = {};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = { CLUSTER, 1, 1 };
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(CLUSTER);
+    config.blockDim = dim3(ring::threads);
+    config.dynamicSmemBytes = (size_t)bytes;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    int n = 0;
+    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) !=
+                cudaSuccess ||
+        cudaOccupancyMaxActiveClusters(&n, kernel, &config) != cudaSuccess)
+        (void)cudaGetLastError();
+    return n > 0 ? n : 1;
 }

@@ -72,6 +72,7 @@ static vug_status open_cuda(const vug_device_options *options, vug_device **out,
         return VUG_FAIL_NOMEM(err, "the device", sizeof(*device));
     device->processors = properties.multiProcessorCount;
     device->capability = properties.major;
+    device->clusters = properties.major == 9 ? vug_cuda_clusters() : 0;
     device->memory = properties.totalGlobalMem;
     const vug_status st = open_stream(device, err);
     if (st != VUG_OK) {

@@ -21,9 +21,9 @@
 
 typedef struct {
     cudaStream_t stream;
-    cudaStream_t recording; /* where graphs are recorded; nothing runs on it */
-    int processors;         /* multiprocessors */
-    int capability;         /* major number of the compute capability */
+    cudaStream_t recording;   /* where graphs are recorded; nothing runs on it */
+    int processors, clusters; /* multiprocessors; on compute capability 9.0, vug_cuda_clusters */
+    int capability;           /* major number of the compute capability */
     uint64_t memory;
 } vug_cuda_device;
 

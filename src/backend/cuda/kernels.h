@@ -156,7 +156,7 @@ typedef struct {
         const int32_t *expert, *choice; /* NULL: no experts */
         const uint8_t *const *data[2];  /* of parts: [3 experts]; tiles of expert e at 3 e */
     } chosen;
-    int processors;
+    int processors, clusters; /* as of the device (internal.h) */
     vug_cuda_launch_options launch;
     bool in_blocks; /* the terms of the activation are stored in part[0].y, in whole blocks
                        (activation_blocks.h): in batch_linear.cu and wide_linear.cu */
@@ -180,6 +180,8 @@ enum {
 /* The same products of up to VUG_CUDA_BATCH_ROWS rows, with weights of BF16, on compute capability
  * 9.0; `packed` has the rows as in activation_blocks.h. */
 void vug_cuda_batch_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
+/* How many clusters of 8 blocks the device runs at the same time, a block on each multiprocessor. */
+int vug_cuda_clusters(void);
 
 /* ---- wide_linear.cu ------------------------------------------------------------- */
 

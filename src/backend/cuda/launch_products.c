@@ -331,6 +331,7 @@ void vug_cuda_launch_product(const vug_cuda_step *s, const vug_cuda_product *pro
                               .columns = last_dim(x),
                               .terms = vug_cuda_terms(s->program),
                               .processors = s->program->device->processors,
+                              .clusters = s->program->device->clusters,
                               .launch = vug_cuda_options_of(s) };
     if (job.rows == 0)
         return;

@@ -30,11 +30,6 @@ struct exchanged_sums {
     float of_pair[WARPS / 2][2][SUMS / 2][WARP];
 };
 
-static __host__ __device__ __forceinline__ int strips_of(int64_t out)
-{
-    return (int)((out + TILE - 1) / TILE);
-}
-
 /* Blocks' worth of work. */
 static __host__ __device__ __forceinline__ int count_units(const vug_cuda_tile_job &job, bool pairs)
 {
@@ -45,27 +40,19 @@ static __host__ __device__ __forceinline__ int count_units(const vug_cuda_tile_j
                  : (strips + WARPS - 1) / WARPS;
 }
 
-/* 16 outputs of a part. */
-struct output_strip {
-    int part, index;
-    bool exists;
-};
-
 /* The strip of a warp in unit `unit`; the last one of the job in place of one that does not
  * exist. */
 template <bool pairs>
 static __device__ __forceinline__ output_strip find_strip(const vug_cuda_tile_job &job, int unit)
 {
     const int warp = threadIdx.x / WARP;
-    int part = 0, index = unit * WARPS + warp;
-    if (pairs) {
-        part = warp % 2;
-        index = unit * (WARPS / 2) + warp / 2;
-    }
-    while (!pairs && part + 1 < job.parts && index >= strips_of(job.part[part].out))
-        index -= strips_of(job.part[part++].out);
-    const int last = strips_of(job.part[part].out) - 1;
-    return { part, min(index, last), index <= last };
+    const int part = pairs ? warp % 2 : 0;
+    const int index = pairs ? unit * (WARPS / 2) + warp / 2 : unit * WARPS + warp;
+    output_strip strip = pairs ? output_strip{ part, index, true } : strip_of_job(job, index, true);
+    const int last = strips_of(job.part[strip.part].out) - 1;
+    strip.exists = strip.index <= last;
+    strip.index = min(strip.index, last);
+    return strip;
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
