@@ -66,7 +66,7 @@ static __global__ void attention_kernel(vug_cuda_attention_job job)
     load_query(job, q, shared);
     softmax_sums<columns> all, s;
     sums_init(all);
-    for (int64_t block = q.first / KEYS; block * KEYS < q.end; block++) {
+    for (int block = q.first / KEYS; block * KEYS < q.end; block++) {
         sum_page<format, columns>(job, q, kv_part_at(job.cache, q.page[block], q.kv_head, false),
                                   kv_part_at(job.cache, q.page[block], q.kv_head, true),
                                   visible_keys(q, block), shared, s);
@@ -80,7 +80,7 @@ template <int format, int columns> static __global__ void page_kernel(vug_cuda_a
 {
     __shared__ attention_shared shared;
     const attention_query q = find_query(job, HEADS);
-    const int64_t block = q.first / KEYS + blockIdx.z;
+    const int block = q.first / KEYS + (int)blockIdx.z;
     if (block * KEYS >= q.end)
         return; /* pages that only other tokens see */
     softmax_sums<columns> s;

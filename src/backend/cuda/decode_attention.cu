@@ -21,6 +21,7 @@ static_assert((int)HEADS == (int)DECODE_HEADS && (int)MOST_PAGES <= (int)WARP,
 enum {
     MOST_SHARED_BYTES = 160 << 10, /* of keys and values */
     MOST_BLOCKS = 8,               /* of a cluster */
+    VALUES_OF_COPY = 8,            /* that are loaded together: less code than of more */
 };
 
 /* ---- copying a page ------------------------------------------------------------------- */
@@ -31,17 +32,18 @@ static __device__ __forceinline__ kv_part shared_part(const vug_cuda_kv_cache &c
 {
     kv_part p;
     p.element = memory + values * c.part_bytes;
-    p.stride = c.stride;
-    p.scales = (c.stride + VUG_KV_Q8_BLOCK - 1) / VUG_KV_Q8_BLOCK;
-    p.scale = (float *)(p.element + VUG_KV_PAGE * c.stride);
+    p.stride = (int)c.stride;
+    p.scales = (p.stride + VUG_KV_Q8_BLOCK - 1) / VUG_KV_Q8_BLOCK;
+    p.scale = (float *)(p.element + VUG_KV_PAGE * p.stride);
     return p;
 }
 
 /* Copies bytes begin .. end - 1, and what surrounds them in 16 bytes. */
-static __device__ void copy_bytes(uint8_t *to, const uint8_t *from, int64_t begin, int64_t end)
+static __device__ void copy_bytes(uint8_t *to, const uint8_t *from, int begin, int end)
 {
     const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
-    for (int64_t i = begin / 16 + threadIdx.x; i < (end + 15) / 16; i += ATTENTION_THREADS)
+#pragma unroll 4
+    for (int i = begin / 16 + (int)threadIdx.x; i < (end + 15) / 16; i += ATTENTION_THREADS)
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + (uint32_t)(16 * i)),
                      "l"(from + 16 * i)
                      : "memory");
@@ -62,27 +64,29 @@ static __device__ void copy_part(const kv_part &to, const kv_part &from, int lo,
 
 /* ---- the key and the value ---------------------------------------------------------------- */
 
-/* Stores the key and the value of the block's token in the copy of its page and, if the block is the
- * first with this key/value head, in the page. */
+/* A part of a page, and its copy in shared memory. */
+struct copied_part {
+    kv_part page, copy;
+};
+
+/* Stores the key and the value of the block's token, position `slot` of its page, in the copy and, if
+ * the block is the first with this key/value head, in the page. */
 template <int format, int columns>
-static __device__ void store_position(const vug_cuda_kv_cache &cache, const attention_query &q,
-                                      bool is_first, const float *key,
-                                      const float (&value)[columns], uint8_t *memory)
+static __device__ void store_position(const copied_part &keys, const copied_part &values, int width,
+                                      int slot, bool is_first, const float *key,
+                                      const float (&value)[columns])
 {
-    const int width = (int)cache.width;
-    const int64_t position = q.end - 1, slot = position % KEYS;
-    uint8_t *page = q.page[position / KEYS];
 #pragma unroll
     for (int c = 0; c < columns; c++) {
         const int e = threadIdx.x + c * ATTENTION_THREADS;
         if (e >= (width + WARP - 1) / WARP * WARP)
             break;
         const float k = e < width ? key[e] : 0, v = value[c];
-        kv_store<format>(shared_part(cache, memory, false), slot, e, k);
-        kv_store<format>(shared_part(cache, memory, true), slot, e, v);
+        kv_store<format>(keys.copy, slot, e, k);
+        kv_store<format>(values.copy, slot, e, v);
         if (is_first) {
-            kv_store<format>(kv_part_at(cache, page, q.kv_head, false), slot, e, k);
-            kv_store<format>(kv_part_at(cache, page, q.kv_head, true), slot, e, v);
+            kv_store<format>(keys.page, slot, e, k);
+            kv_store<format>(values.page, slot, e, v);
         }
     }
 }
@@ -137,7 +141,7 @@ struct cluster_results {
     }
 };
 
-/* A warp for each head, a lane for each page. */
+/* A warp for each of `heads` heads, a lane for each page. */
 template <typename R>
 static __device__ void find_factors(const R &results, int heads, int pages, page_factors &factors)
 {
@@ -210,10 +214,12 @@ static __device__ void merge_in_cluster(const vug_cuda_attention_job &job, const
 
 /* ---- the kernel ------------------------------------------------------------------------------- */
 
-template <int format, int columns>
+/* `heads`: of a block, which may have fewer if that is HEADS. The number is a constant, since most of
+ * the time of a block goes into fetching instructions. */
+template <int format, int columns, int heads>
 static __global__ void __launch_bounds__(ATTENTION_THREADS)
         decode_attention_kernel(const __grid_constant__ vug_cuda_decode_attention_job job,
-                                int heads, bool in_cluster)
+                                bool in_cluster)
 {
     extern __shared__ uint4 page_memory[];
     __shared__ attention_shared shared;
@@ -222,9 +228,11 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS)
     const vug_cuda_kv_cache &cache = attention.cache;
     uint8_t *memory = (uint8_t *)page_memory;
     start_next();
-    const attention_query q = find_query(attention, heads);
-    const page_range range = visible_keys(q, q.first / KEYS + blockIdx.z);
-    const int pages = (int)((q.end + KEYS - 1) / KEYS - q.first / KEYS);
+    attention_query q = find_query(attention, heads);
+    if (heads < HEADS)
+        q.heads = heads; /* as the compiler does not know */
+    const page_range range = visible_keys(q, q.first / KEYS + (int)blockIdx.z);
+    const int pages = (q.end + KEYS - 1) / KEYS - q.first / KEYS;
     softmax_sums<columns> s;
     if (range.lo >= range.hi) { /* a page that only other tokens see */
         sums_init(s);
@@ -232,26 +240,31 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS)
             merge_in_cluster(attention, q, s, pages, shared);
         return;
     }
-    input_rows<columns> rows;
+    input_rows<columns, heads> rows;
     rows.n = q.heads;
     rows.has_key = (range.block + 1) * KEYS >= q.end;
-    for (int values = 0; values < 2; values++)
-        copy_part<format>(shared_part(cache, memory, values),
-                          kv_part_at(cache, q.page[range.block], q.kv_head, values), range.lo,
-                          range.hi - rows.has_key);
+    uint8_t *const page = q.page[range.block];
+    const copied_part keys = { kv_part_at(cache, page, q.kv_head, false),
+                               shared_part(cache, memory, false) },
+                      values = { kv_part_at(cache, page, q.kv_head, true),
+                                 shared_part(cache, memory, true) };
+    copy_part<format>(keys.copy, keys.page, range.lo, range.hi - rows.has_key);
+    copy_part<format>(values.copy, values.page, range.lo, range.hi - rows.has_key);
     load_weights(job.inputs, rows);
-    const int pair = threadIdx.x % ((int)job.inputs.q.dims / 2);
+    const rotated_pairs pairs = find_pairs((int)job.inputs.q.dims);
+    const input_places<heads> places = find_places(job.inputs, q, pairs, rows);
     wait_for_previous();
-    load_inputs(job.inputs, q, pair, rows);
+    load_inputs(places, (int)job.inputs.q.width, pairs.dims, rows);
     /* What surrounds the copied bytes may be the token's own position, which is stored next. */
     asm volatile("cp.async.wait_all;" ::: "memory");
-    rotate_rows(job.inputs, rows, pair, shared.q, key);
+    rotate_rows(job.inputs, rows, pairs, shared.q, key);
     if (rows.has_key)
-        store_position<format>(cache, q, q.head % (attention.heads / cache.heads) == 0, key,
-                               rows.value, memory);
+        store_position<format>(keys, values, (int)cache.width, (q.end - 1) % KEYS, q.is_first, key,
+                               rows.value);
     __syncthreads();
-    sum_page<format, columns>(attention, q, shared_part(cache, memory, false),
-                              shared_part(cache, memory, true), range, shared, s);
+    sums_init(s);
+    sum_heads<format, columns, heads, VALUES_OF_COPY>(attention, q, keys.copy, values.copy, range,
+                                                      shared, s);
     if (pages == 1) {
         store_quotients<columns>(attention, q, s);
         return;
@@ -285,29 +298,40 @@ static int heads_of_block(const vug_cuda_decode_attention_job *job)
     return 2 * blocks <= job->processors ? 1 : (int)(attention->heads / attention->cache.heads);
 }
 
-template <int format, int columns>
-static void launch_decode(cudaStream_t stream, const vug_cuda_decode_attention_job *job)
+template <int format, int columns, int heads>
+static void launch_decode(cudaStream_t stream, const vug_cuda_decode_attention_job *job, int n)
 {
     const vug_cuda_attention_job *attention = &job->attention;
-    const int heads = heads_of_block(job);
-    const dim3 grid((unsigned)attention->tokens, (unsigned)(attention->heads / heads),
+    const dim3 grid((unsigned)attention->tokens, (unsigned)(attention->heads / n),
                     (unsigned)attention->pages);
     /* Clusters are there where kernels can be started early. Of many blocks they begin later. */
     const bool in_cluster = job->inputs.launch.early && grid.z > 1 && grid.z <= MOST_BLOCKS &&
                             2 * grid.x * grid.y * grid.z <= (unsigned)job->processors;
     const dim3 cluster(1, 1, in_cluster ? grid.z : 1);
-    launch_clusters(stream, decode_attention_kernel<format, columns>,
+    launch_clusters(stream, decode_attention_kernel<format, columns, heads>,
                     { grid, cluster, ATTENTION_THREADS, 2 * (size_t)attention->cache.part_bytes },
-                    job->inputs.launch, *job, heads, in_cluster);
+                    job->inputs.launch, *job, in_cluster);
+}
+
+template <int format, int columns>
+static void choose_heads(cudaStream_t stream, const vug_cuda_decode_attention_job *job)
+{
+    const int n = heads_of_block(job);
+    if (n == 1)
+        launch_decode<format, columns, 1>(stream, job, n);
+    else if (n == 2)
+        launch_decode<format, columns, 2>(stream, job, n);
+    else
+        launch_decode<format, columns, HEADS>(stream, job, n);
 }
 
 template <int format>
 static void choose_columns(cudaStream_t stream, const vug_cuda_decode_attention_job *job)
 {
     if (job->attention.cache.width <= ATTENTION_THREADS)
-        launch_decode<format, 1>(stream, job);
+        choose_heads<format, 1>(stream, job);
     else
-        launch_decode<format, VUG_CUDA_MAX_HEAD / ATTENTION_THREADS>(stream, job);
+        choose_heads<format, VUG_CUDA_MAX_HEAD / ATTENTION_THREADS>(stream, job);
 }
 
 void vug_cuda_decode_attention(cudaStream_t stream, const vug_cuda_decode_attention_job *job)

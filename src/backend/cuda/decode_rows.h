@@ -10,18 +10,18 @@
 
 enum {
     DECODE_HEADS = VUG_CUDA_DECODE_HEADS, /* queries of a block */
-    DECODE_ROWS = DECODE_HEADS + 1,
-    MOST_PAGES = 32, /* that are merged */
+    MOST_PAGES = 32,                      /* that are merged */
 };
 
 /* ---- queries and the key ------------------------------------------------------------------ */
 
-/* The rows of a block: `n` queries, then nothing up to DECODE_HEADS, then the key if there is one. */
-template <int columns> struct input_rows {
-    float x[DECODE_ROWS][columns], value[columns]; /* the thread's columns */
+/* The rows of a block: `heads` queries, of which `n` exist, then the key if there is one. */
+template <int columns, int heads> struct input_rows {
+    static constexpr int most = heads + 1;
+    float x[most][columns], value[columns]; /* the thread's columns */
     float q_weight[columns], k_weight[columns];
     float cosine, sine; /* of the pairs that the thread rotates */
-    int64_t n;
+    int n;              /* `heads` unless that is DECODE_HEADS */
     bool has_key;
 };
 
@@ -30,9 +30,9 @@ static __device__ __forceinline__ float norm_weight(const vug_cuda_norm_job &job
     return job.w && e < (int)job.width ? job.w[e] + job.bias : 1;
 }
 
-template <int columns>
+template <int columns, int heads>
 static __device__ __forceinline__ void load_weights(const vug_cuda_attention_inputs_job &job,
-                                                    input_rows<columns> &rows)
+                                                    input_rows<columns, heads> &rows)
 {
     for (int c = 0; c < columns; c++) {
         rows.q_weight[c] = norm_weight(job.q, threadIdx.x + c * ROW_THREADS);
@@ -40,54 +40,83 @@ static __device__ __forceinline__ void load_weights(const vug_cuda_attention_inp
     }
 }
 
-/* Row `r` of a block, if it exists. */
-static __device__ __forceinline__ const float *row_of_block(
-        const vug_cuda_attention_inputs_job &job, const head_group &q, int r)
+/* Whether a block has row `r`; without a key that row has zeros. */
+template <int columns, int heads>
+static __device__ __forceinline__ bool row_exists(const input_rows<columns, heads> &rows, int r)
 {
-    return r < DECODE_HEADS ? job.q.x + (q.token * job.q.heads + q.head + r) * job.q.width
-                            : job.k.x + (q.token * job.k.heads + q.kv_head) * job.k.width;
+    return heads < DECODE_HEADS || r == heads || r < rows.n;
 }
 
-template <int columns>
-static __device__ __forceinline__ bool row_exists(const input_rows<columns> &rows, int r)
+/* The pairs that a thread rotates: pair `pair` of the dims / 2 pairs of rows first, first + step,
+ * .. */
+struct rotated_pairs {
+    int pair, first, step, dims;
+};
+
+static __device__ __forceinline__ rotated_pairs find_pairs(int dims)
 {
-    return r < DECODE_HEADS ? r < rows.n : rows.has_key;
+    const int h = dims / 2, step = ROW_THREADS / h, first = (int)threadIdx.x / h;
+    return { (int)threadIdx.x - first * h, first, step, dims };
 }
 
-/* `pair`: of the dims / 2 pairs of a row, the one that the thread rotates. */
-template <int columns>
-static __device__ void load_inputs(const vug_cuda_attention_inputs_job &job, const head_group &q,
-                                   int pair, input_rows<columns> &rows)
+/* Where a thread's first elements of the rows of a block are, and what it rotates with. */
+template <int heads> struct input_places {
+    const float *row[heads + 1], *value, *table;
+};
+
+/* A row that does not exist is another one. */
+template <int columns, int heads>
+static __device__ __forceinline__ input_places<heads> find_places(
+        const vug_cuda_attention_inputs_job &job, const head_group &q, const rotated_pairs &pairs,
+        const input_rows<columns, heads> &rows)
 {
-    const int width = (int)job.q.width, dims = (int)job.q.dims;
-    const float *table = job.q.table + q.token * dims;
-    const float *value = job.store.v + (q.token * job.store.cache.heads + q.kv_head) * width;
+    const int width = (int)job.q.width;
+    const int64_t kv_row = (q.token * job.store.cache.heads + q.kv_head) * width;
+    input_places<heads> at;
 #pragma unroll
-    for (int r = 0; r < DECODE_ROWS; r++) {
-#pragma unroll
-        for (int c = 0; c < columns; c++) {
-            const int e = threadIdx.x + c * ROW_THREADS;
-            rows.x[r][c] = 0;
-            if (row_exists(rows, r) && e < width)
-                rows.x[r][c] = row_of_block(job, q, r)[e];
-        }
-    }
+    for (int r = 0; r < heads; r++)
+        at.row[r] =
+                job.q.x + (q.token * job.q.heads + q.head + (row_exists(rows, r) ? r : 0)) * width;
+    at.row[heads] = job.k.x + kv_row;
+    at.value = job.store.v + kv_row;
+    at.table = job.q.table + q.token * pairs.dims + pairs.pair;
+    return at;
+}
+
+/* Loads without conditions, so that they go together. */
+template <int columns, int heads>
+static __device__ __forceinline__ void load_inputs(const input_places<heads> &at, int width,
+                                                   int dims, input_rows<columns, heads> &rows)
+{
+    float value[columns];
 #pragma unroll
     for (int c = 0; c < columns; c++) {
-        const int e = threadIdx.x + c * ROW_THREADS;
-        rows.value[c] = rows.has_key && e < width ? value[e] : 0;
+        const int e = min((int)threadIdx.x + c * ROW_THREADS, width - 1);
+#pragma unroll
+        for (int r = 0; r < rows.most; r++)
+            rows.x[r][c] = at.row[r][e];
+        value[c] = at.value[e];
     }
-    rows.cosine = table[pair];
-    rows.sine = table[pair + dims / 2];
+    rows.cosine = at.table[0];
+    rows.sine = at.table[dims / 2];
+#pragma unroll
+    for (int c = 0; c < columns; c++) {
+        const bool inside = (int)threadIdx.x + c * ROW_THREADS < width;
+#pragma unroll
+        for (int r = 0; r < heads; r++)
+            rows.x[r][c] = inside ? rows.x[r][c] : 0;
+        rows.x[heads][c] = inside && rows.has_key ? rows.x[heads][c] : 0;
+        rows.value[c] = inside && rows.has_key ? value[c] : 0;
+    }
 }
 
 /* The sums of squares of all rows, in the order of row_squares. */
-template <int columns>
-static __device__ void sum_squares(const input_rows<columns> &rows, float (&sum)[DECODE_ROWS])
+template <int columns, int heads>
+static __device__ void sum_squares(const input_rows<columns, heads> &rows, float (&sum)[heads + 1])
 {
-    __shared__ float of_warp[DECODE_ROWS][ROW_WARPS];
+    __shared__ alignas(16) float of_warp[heads + 1][ROW_WARPS];
 #pragma unroll
-    for (int r = 0; r < DECODE_ROWS; r++) {
+    for (int r = 0; r < rows.most; r++) {
         float s = 0;
         if (!row_exists(rows, r))
             continue;
@@ -100,44 +129,42 @@ static __device__ void sum_squares(const input_rows<columns> &rows, float (&sum)
     }
     __syncthreads();
 #pragma unroll
-    for (int r = 0; r < DECODE_ROWS; r++) {
-        sum[r] = of_warp[r][0];
-#pragma unroll
-        for (int i = 1; i < ROW_WARPS; i++)
-            sum[r] += of_warp[r][i];
+    for (int r = 0; r < rows.most; r++) {
+        sum[r] = add_warps(of_warp[r]);
     }
 }
 
 /* Norms the rows where the job asks for it, and rotates them in shared memory. */
-template <int columns>
+template <int columns, int heads>
 static __device__ void rotate_rows(const vug_cuda_attention_inputs_job &job,
-                                   const input_rows<columns> &rows, int pair,
+                                   const input_rows<columns, heads> &rows,
+                                   const rotated_pairs &pairs,
                                    float (&query)[DECODE_HEADS][VUG_CUDA_MAX_HEAD], float *key)
 {
-    const int width = (int)job.q.width, h = (int)job.q.dims / 2, at_once = ROW_THREADS / h;
-    float squares[DECODE_ROWS];
+    const int width = (int)job.q.width;
+    float squares[rows.most];
     sum_squares(rows, squares);
 #pragma unroll
-    for (int r = 0; r < DECODE_ROWS; r++) {
+    for (int r = 0; r < rows.most; r++) {
         if (!row_exists(rows, r))
             continue;
-        const vug_cuda_norm_job &norm = r < DECODE_HEADS ? job.q : job.k;
-        const bool norms = r < DECODE_HEADS ? job.q_norms : job.k_norms;
+        const vug_cuda_norm_job &norm = r < heads ? job.q : job.k;
+        const bool norms = r < heads ? job.q_norms : job.k_norms;
         const float by = norms ? norm_factor(squares[r], width, norm.eps) : 1;
 #pragma unroll
         for (int c = 0; c < columns; c++) {
             const int e = threadIdx.x + c * ROW_THREADS;
             const float x = norms ? rows.x[r][c] * by : rows.x[r][c];
-            const float w = r < DECODE_HEADS ? rows.q_weight[c] : rows.k_weight[c];
-            (r < DECODE_HEADS ? query[r] : key)[e] = norms && norm.w ? x * w : x;
+            const float w = r < heads ? rows.q_weight[c] : rows.k_weight[c];
+            (r < heads ? query[r] : key)[e] = norms && norm.w ? x * w : x;
         }
     }
     __syncthreads();
-    const int first = threadIdx.x / h;
-    for (int r = first; first < at_once && r < DECODE_ROWS; r += at_once) {
+#pragma unroll 1
+    for (int r = pairs.first; pairs.first < pairs.step && r < rows.most; r += pairs.step) {
         if (!row_exists(rows, r))
             continue;
-        float *a = (r < DECODE_HEADS ? query[r] : key) + pair, *b = a + h;
+        float *a = (r < heads ? query[r] : key) + pairs.pair, *b = a + pairs.dims / 2;
         const rotated_pair rotated = rotate(*a, *b, rows.cosine, rows.sine);
         *a = rotated.first;
         *b = rotated.second;

@@ -12,25 +12,25 @@ enum { KV_QUAD = 4 };
 
 /* Query heads of a token that share the keys of `kv_head`. */
 struct head_group {
-    int64_t token, kv_head, head; /* head: the first of them */
-    int64_t heads;                /* how many exist */
+    int64_t token;
+    int kv_head, head, heads; /* head: the first of them; heads: how many exist */
 };
 
 /* The keys, or the values, of a head in a page. */
 struct kv_part {
     uint8_t *element;
     float *scale; /* only in Q8 */
-    int64_t stride, scales;
+    int stride, scales;
 };
 
 static __device__ __forceinline__ kv_part kv_part_at(const vug_cuda_kv_cache &c, uint8_t *page,
-                                                     int64_t head, bool values)
+                                                     int head, bool values)
 {
     kv_part p;
     p.element = page + c.offset + (2 * head + values) * c.part_bytes;
-    p.stride = c.stride;
-    p.scales = (c.stride + VUG_KV_Q8_BLOCK - 1) / VUG_KV_Q8_BLOCK;
-    p.scale = (float *)(p.element + VUG_KV_PAGE * c.stride);
+    p.stride = (int)c.stride;
+    p.scales = (p.stride + VUG_KV_Q8_BLOCK - 1) / VUG_KV_Q8_BLOCK;
+    p.scale = (float *)(p.element + VUG_KV_PAGE * p.stride);
     return p;
 }
 
@@ -45,9 +45,9 @@ static __device__ __forceinline__ float kv_f16(uint32_t bits)
 }
 
 template <int format>
-static __device__ __forceinline__ float kv_element(const kv_part &p, int64_t slot, int64_t e)
+static __device__ __forceinline__ float kv_element(const kv_part &p, int slot, int e)
 {
-    const int64_t i = slot * p.stride + e;
+    const int i = slot * p.stride + e;
     if constexpr (format == VUG_KV_F32)
         return ((const float *)p.element)[i];
     else if constexpr (format == VUG_KV_F16)
@@ -61,9 +61,9 @@ static __device__ __forceinline__ float kv_element(const kv_part &p, int64_t slo
 
 /* Elements e .. e + 3, e a multiple of 4. */
 template <int format>
-static __device__ __forceinline__ void kv_quad(const kv_part &p, int64_t slot, int64_t e, float *x)
+static __device__ __forceinline__ void kv_quad(const kv_part &p, int slot, int e, float *x)
 {
-    const int64_t i = slot * p.stride + e;
+    const int i = slot * p.stride + e;
     if constexpr (format == VUG_KV_F32) {
         const float4 v = *(const float4 *)((const float *)p.element + i);
         x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
@@ -93,9 +93,9 @@ static __device__ __forceinline__ uint16_t bf16_bits(float x)
 /* Stores element e of a position; a warp stores the 32 of a block together. Elements from `width`
  * on, which x has as 0, only pad the position. */
 template <int format>
-static __device__ __forceinline__ void kv_store(const kv_part &p, int64_t slot, int64_t e, float x)
+static __device__ __forceinline__ void kv_store(const kv_part &p, int slot, int e, float x)
 {
-    const int64_t i = slot * p.stride + e;
+    const int i = slot * p.stride + e;
     const bool inside = e < p.stride;
     if constexpr (format == VUG_KV_Q8) {
         const float most = warp_max(fabsf(x));

@@ -11,7 +11,7 @@ enum {
     HEADS = 4, /* query heads of a block */
     OCTET = 8, /* threads that compute a score together */
     KEYS = VUG_KV_PAGE,
-    VALUES = 16, /* that are loaded together */
+    VALUES = 16, /* that are loaded together from the device's memory */
 };
 
 /* ---- sums over keys ---------------------------------------------------------------------- */
@@ -74,61 +74,57 @@ struct attention_shared {
 
 /* The queries of a block, and the keys that they see: first .. end - 1. */
 struct attention_query : head_group {
-    int64_t first, end;
+    int first, end;
+    bool is_first;     /* of the blocks with these keys */
     const float *mask; /* of the query; NULL: none */
     uint8_t *const *page;
 };
 
 /* A block has up to `most` heads, at most HEADS. */
-static __device__ attention_query find_query(const vug_cuda_attention_job &job, int64_t most)
+static __device__ attention_query find_query(const vug_cuda_attention_job &job, int most)
 {
     attention_query q;
-    const int64_t per_kv = job.heads / job.cache.heads, chunks = (per_kv + most - 1) / most;
-    const int64_t chunk = blockIdx.y % chunks;
+    const int per_kv = (int)((uint32_t)job.heads / (uint32_t)job.cache.heads);
+    const int chunks = (per_kv + most - 1) / most, chunk = (int)(blockIdx.y % (uint32_t)chunks);
     q.token = blockIdx.x;
-    q.kv_head = blockIdx.y / chunks;
+    q.kv_head = (int)(blockIdx.y / (uint32_t)chunks);
     q.head = q.kv_head * per_kv + chunk * most;
     q.heads = min(per_kv - chunk * most, most);
+    q.is_first = chunk == 0;
     const vug_cuda_token token = job.token[q.token];
     q.page = job.page + token.table;
     q.mask = job.mask ? job.mask + q.token * job.mask_columns : NULL;
     q.end = job.mask ? token.end : token.position + 1;
-    q.first = job.window > 0 && !job.mask ? max(q.end - job.window, (int64_t)0) : 0;
+    q.first = job.window > 0 && !job.mask ? (int)max(q.end - job.window, (int64_t)0) : 0;
     return q;
 }
 
 /* The keys lo .. hi - 1 of page `block` of a sequence, which a query sees. */
 struct page_range {
-    int64_t block;
-    int lo, hi;
+    int block, lo, hi;
 };
 
-static __device__ page_range visible_keys(const attention_query &q, int64_t block)
+static __device__ page_range visible_keys(const attention_query &q, int block)
 {
-    return { block, (int)max(q.first - block * KEYS, (int64_t)0),
-             (int)min(q.end - block * KEYS, (int64_t)KEYS) };
+    return { block, max(q.first - block * KEYS, 0), min(q.end - block * KEYS, (int)KEYS) };
 }
 
 /* The scores of the keys of a page for `heads` heads; -inf for those that are not visible. Eight
  * threads compute a score: thread i adds the products of elements 4 i .. 4 i + 3 of each run of
  * 32, then the threads are added pairwise. */
-template <int format, int columns, int heads>
+template <int format, int heads>
 static __device__ void compute_scores(const vug_cuda_attention_job &job, const attention_query &q,
                                       const kv_part &keys, page_range range,
                                       attention_shared &shared)
 {
-    constexpr int runs = columns * ATTENTION_THREADS / (OCTET * KV_QUAD);
-    const int at = threadIdx.x % OCTET, stride = (int)keys.stride;
+    const int at = threadIdx.x % OCTET, stride = keys.stride;
 #pragma unroll 1
     for (int key = threadIdx.x / OCTET; key < KEYS; key += ATTENTION_THREADS / OCTET) {
         const bool visible = key >= range.lo && key < range.hi;
         const int n = visible ? stride : 0;
         float sum[heads] = { 0 };
-#pragma unroll
-        for (int r = 0; r < runs; r++) {
-            const int e = (r * OCTET + at) * KV_QUAD;
-            if (e >= n)
-                break;
+#pragma unroll 4
+        for (int e = at * KV_QUAD; e < n; e += OCTET * KV_QUAD) {
             float k[KV_QUAD];
             kv_quad<format>(keys, key, e, k);
 #pragma unroll
@@ -176,9 +172,9 @@ static __device__ void weigh_keys(attention_shared &shared, int heads)
     }
 }
 
-/* A thread has columns of its own and adds keys in ascending order. Keys that are not visible have
- * a weight of 0. */
-template <int format, int columns, int heads>
+/* A thread has columns of its own and adds keys in ascending order, `together` of which it loads
+ * together. Keys that are not visible have a weight of 0. */
+template <int format, int columns, int heads, int together>
 static __device__ void add_values(const vug_cuda_attention_job &job, const kv_part &values,
                                   page_range range, const attention_shared &shared,
                                   softmax_sums<columns> &s)
@@ -189,15 +185,15 @@ static __device__ void add_values(const vug_cuda_attention_job &job, const kv_pa
         if (e >= (int)job.cache.width)
             break;
 #pragma unroll 1
-        for (int first = range.lo / VALUES * VALUES; first < range.hi; first += VALUES) {
-            float v[VALUES];
+        for (int first = range.lo / together * together; first < range.hi; first += together) {
+            float v[together];
 #pragma unroll
-            for (int i = 0; i < VALUES; i++) {
+            for (int i = 0; i < together; i++) {
                 const int key = first + i;
                 v[i] = key >= range.lo && key < range.hi ? kv_element<format>(values, key, e) : 0;
             }
 #pragma unroll
-            for (int i = 0; i < VALUES; i++) {
+            for (int i = 0; i < together; i++) {
                 const float *const weight = shared.score[first + i];
 #pragma unroll
                 for (int h = 0; h < heads; h++)
@@ -207,16 +203,16 @@ static __device__ void add_values(const vug_cuda_attention_job &job, const kv_pa
     }
 }
 
-template <int format, int columns, int heads>
+template <int format, int columns, int heads, int together>
 static __device__ void sum_heads(const vug_cuda_attention_job &job, const attention_query &q,
                                  const kv_part &keys, const kv_part &values, page_range range,
                                  attention_shared &shared, softmax_sums<columns> &s)
 {
-    compute_scores<format, columns, heads>(job, q, keys, range, shared);
+    compute_scores<format, heads>(job, q, keys, range, shared);
     __syncthreads();
     weigh_keys(shared, heads);
     __syncthreads();
-    add_values<format, columns, heads>(job, values, range, shared, s);
+    add_values<format, columns, heads, together>(job, values, range, shared, s);
 #pragma unroll
     for (int h = 0; h < heads; h++) {
         s.most[h] = shared.most[h];
@@ -235,11 +231,11 @@ static __device__ void sum_page(const vug_cuda_attention_job &job, const attenti
     if (range.lo >= range.hi)
         return; /* the same in every thread */
     if (q.heads == 1)
-        sum_heads<format, columns, 1>(job, q, keys, values, range, shared, s);
+        sum_heads<format, columns, 1, VALUES>(job, q, keys, values, range, shared, s);
     else if (q.heads == 2)
-        sum_heads<format, columns, 2>(job, q, keys, values, range, shared, s);
+        sum_heads<format, columns, 2, VALUES>(job, q, keys, values, range, shared, s);
     else
-        sum_heads<format, columns, HEADS>(job, q, keys, values, range, shared, s);
+        sum_heads<format, columns, HEADS, VALUES>(job, q, keys, values, range, shared, s);
 }
 
 /* ---- results ------------------------------------------------------------------------------ */

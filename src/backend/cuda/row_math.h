@@ -7,18 +7,24 @@
 
 enum { ROW_THREADS = 256, ROW_WARPS = ROW_THREADS / WARP, QUAD = 4 };
 
+/* The sum of what warps have added up, in their order. `of_warp` begins at a multiple of 16 bytes. */
+static __device__ __forceinline__ float add_warps(const float (&of_warp)[ROW_WARPS])
+{
+    const float4 a = *(const float4 *)of_warp, b = *(const float4 *)(of_warp + 4);
+    static_assert(ROW_WARPS == 8, "two loads have all sums");
+    return ((((((a.x + a.y) + a.z) + a.w) + b.x) + b.y) + b.z) + b.w;
+}
+
 /* The sum of what each of ROW_THREADS threads has added up, the same in each: lanes are added
  * pairwise, then warps in order. A kernel calls each instance, by `place`, at most once. */
 template <int place> static __device__ __forceinline__ float block_sum(float sum)
 {
-    __shared__ float4 of_warp[ROW_WARPS / 4];
+    __shared__ alignas(16) float of_warp[ROW_WARPS];
     sum = warp_sum(sum);
     if (threadIdx.x % WARP == 0)
-        ((float *)of_warp)[threadIdx.x / WARP] = sum;
+        of_warp[threadIdx.x / WARP] = sum;
     __syncthreads();
-    const float4 a = of_warp[0], b = of_warp[1];
-    static_assert(ROW_WARPS == 8, "two loads have all sums");
-    return ((((((a.x + a.y) + a.z) + a.w) + b.x) + b.y) + b.z) + b.w;
+    return add_warps(of_warp);
 }
 
 enum { LOADS_TOGETHER = 5 }; /* that wait together */
