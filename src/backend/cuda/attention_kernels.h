@@ -4,6 +4,7 @@
 /* The kernels of attention and of the cache of keys and values; see kernels.h. */
 
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/weight_tiles.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,6 +40,13 @@ typedef struct {
 } vug_cuda_append_job;
 void vug_cuda_append(cudaStream_t stream, const vug_cuda_append_job *job);
 
+/* Floats of the results of a page for a head of `width` elements: the sums of values, the greatest
+ * score and the sum of weights, up to a multiple of 16 bytes. */
+static inline HOST_AND_DEVICE int64_t vug_cuda_partial_row(int64_t width)
+{
+    return (width + 2 + 3) / 4 * 4;
+}
+
 /* q, out [tokens,heads,E] over the cache. */
 typedef struct {
     vug_cuda_kv_cache cache;
@@ -46,7 +54,7 @@ typedef struct {
     const vug_cuda_token *token;
     const float *q;
     float *out;
-    float *partial;    /* [pages,tokens,heads,E + 2]; used if pages > 0 */
+    float *partial;    /* [pages,tokens,heads,vug_cuda_partial_row(E)]; used if pages > 0 */
     const float *mask; /* [tokens,mask_columns], in place of causal order and window; or NULL */
     int64_t mask_columns;
     int64_t tokens, heads;

@@ -117,7 +117,7 @@ void vug_cuda_mma_attention(cudaStream_t stream, const vug_cuda_attention_job *j
 /* ---- token_attention.cu ---------------------------------------------------------------- */
 
 /* The same of tokens each by itself: with `pages` > 0, at least the pages that a token sees, its
- * pages side by side through `partial` [pages,tokens,heads,E + 2]. The results are the same. */
+ * pages side by side through `partial`. The results are the same. */
 void vug_cuda_token_attention(cudaStream_t stream, const vug_cuda_attention_job *job);
 
 /* ---- wgmma_attention.cu ---------------------------------------------------------------- */

@@ -204,8 +204,8 @@ static uint64_t scratch_of(const vug_cuda_program *p, const vug_node *node)
         const int64_t tokens =
                 p->limits.batch < VUG_CUDA_DECODE_TOKENS ? p->limits.batch : VUG_CUDA_DECODE_TOKENS;
         const int64_t pages = vug_cuda_side_pages(node, tokens, vug_cuda_most_keys(p));
-        return (uint64_t)(pages * tokens * node->shape.dim[1] * (node->shape.dim[2] + 2)) *
-               sizeof(float);
+        const int64_t row = vug_cuda_partial_row(node->shape.dim[2]);
+        return (uint64_t)(pages * tokens * node->shape.dim[1] * row) * sizeof(float);
     }
     if (node->op != VUG_OP_EXPERTS)
         return 0;

@@ -279,6 +279,7 @@ template <typename W, bool pairs> struct slice_stream {
     static __device__ __forceinline__ void begin_barriers(uint32_t barrier, int stages)
     {
         if (threadIdx.x % WARP == 0) {
+#pragma unroll 1
             for (int i = 0; i < stages; i++)
                 barrier_init(barrier + 8 * i, 1);
             show_stores();
