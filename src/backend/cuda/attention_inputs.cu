@@ -4,7 +4,7 @@
 #include "backend/cuda/row_math.h"
 
 enum {
-    FEW_TOKENS = 8, /* up to here, a block computes a row, which takes less time than a warp */
+    FEW_TOKENS = 8,  /* up to here, a block computes a row, which takes less time than a warp */
     ROWS = ROW_WARPS /* of a block, otherwise */
 };
 
@@ -73,6 +73,7 @@ static __device__ void rotate_row(const vug_cuda_norm_job &job, bool norms, int6
     const float *x = job.x + row * n, *table = job.table + t * dims;
     const float squares = !norms ? 0 : warp ? row_squares_of_warp(x, n) : row_squares(x, n);
     const float r = norms ? norm_factor(squares, n, job.eps) : 1;
+#pragma unroll 1
     for (int i = threads::index(); i < h; i += threads::n) {
         const float a = norms ? normalised(job, x, r, i) : x[i];
         const float b = norms ? normalised(job, x, r, i + h) : x[i + h];
@@ -80,6 +81,7 @@ static __device__ void rotate_row(const vug_cuda_norm_job &job, bool norms, int6
         y[i] = pair.first;
         y[i + h] = pair.second;
     }
+#pragma unroll 1
     for (int i = dims + threads::index(); i < n; i += threads::n)
         y[i] = norms ? normalised(job, x, r, i) : x[i];
     threads::sync();
@@ -97,6 +99,7 @@ static __device__ void store_row(const vug_cuda_append_job &job, int64_t t, int6
         return; /* a window hides it */
     const int width = (int)job.cache.width;
     const kv_part part = kv_part_at(job.cache, page, head, values);
+#pragma unroll 1
     for (int e = threads::index(); e < (width + WARP - 1) / WARP * WARP; e += threads::n)
         kv_store<format>(part, token.position % VUG_KV_PAGE, e, e < width ? x[e] : 0);
 }
@@ -115,7 +118,8 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     wait_for_previous();
     if (i < heads) {
         rotate_row<warp>(job.q, job.q_norms, t, t * heads + i, y);
-        for (int64_t e = threads::index(); e < width; e += threads::n)
+#pragma unroll 1
+        for (int e = threads::index(); e < (int)width; e += threads::n)
             job.q.out[(t * heads + i) * width + e] = y[e];
     } else if (i < heads + kv) {
         rotate_row<warp>(job.k, job.k_norms, t, t * kv + i - heads, y);

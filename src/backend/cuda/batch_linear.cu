@@ -291,7 +291,7 @@ static __global__ void __launch_bounds__(batch_ring<terms, groups>::threads, 1)
     cluster_sync();
     store_rows<terms, pairs>(job, *sums, strips, rank);
     /* A block may not end while another one still reads its sums. */
-    cluster_sync();
+    cluster_wait();
 #else
     (void)job;
     __trap(); /* the launch asks for the capability */

@@ -206,7 +206,7 @@ static __device__ void merge_in_cluster(const vug_cuda_attention_job &job, const
     const cluster_results results = { shared };
     merge_all(job, q, results, pages, (int)(blockIdx.z * ATTENTION_THREADS + threadIdx.x),
               (int)gridDim.z * ATTENTION_THREADS);
-    cluster_sync(); /* a block that ends takes its results with it */
+    cluster_wait(); /* a block that ends takes its results with it */
 #else
     __trap(); /* the launch asks for the capability */
 #endif

@@ -44,9 +44,18 @@ static __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t p
                  : "memory");
 }
 
+/* The blocks of a cluster wait for one another, and see what each has stored. */
 static __device__ __forceinline__ void cluster_sync(void)
 {
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
+/* They only wait: for blocks that begin, or that may end. A thread does not wait for its stores to
+ * reach the memory of the device, as it does above. */
+static __device__ __forceinline__ void cluster_wait(void)
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::
+                         : "memory");
 }
 
 /* What lies at an address, a multiple of 16, in block `rank` of the cluster. */

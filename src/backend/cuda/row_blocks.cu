@@ -90,10 +90,11 @@ static __global__ void __launch_bounds__(ROW_THREADS)
 
 /* ---- rows with a norm ------------------------------------------------------------------------ */
 
-/* A block computes a row; a thread has elements t, t + 256, .. of it, in the order of row_squares.
+/* A block computes a row; a thread has elements t, t + 256, .. of it, in the order of row_squares, and
+ * `most` of them if `whole`, without which many instructions only ask whether an element exists.
  * Weights are loaded before the kernel before has ended, to shared memory, since registers decide
  * how many blocks run at once. */
-template <int most>
+template <int most, bool whole>
 static __global__ void __launch_bounds__(ROW_THREADS)
         norm_blocks_kernel(const __grid_constant__ vug_cuda_blocks_job job)
 {
@@ -103,7 +104,8 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     float *const norm = (float *)row_memory, *const add_norm = norm + padded;
     const int64_t row = blockIdx.x, at = row * n + threadIdx.x;
     const float *const x_at = r.x + at, *const add_at = r.add ? r.add + at : NULL;
-    const int left = n - (int)threadIdx.x; /* element i exists if it is less */
+    const int left = n - (int)threadIdx.x;
+    const auto exists = [&](int i) { return whole || i * ROW_THREADS < left; };
     float x[most], add[most];
     start_next();
     copy_async(norm, r.norm, n);
@@ -112,8 +114,8 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     wait_for_previous();
 #pragma unroll
     for (int i = 0; i < most; i++) {
-        x[i] = i * ROW_THREADS < left ? x_at[i * ROW_THREADS] : 0;
-        add[i] = add_at && i * ROW_THREADS < left ? add_at[i * ROW_THREADS] : 0;
+        x[i] = exists(i) ? x_at[i * ROW_THREADS] : 0;
+        add[i] = add_at && exists(i) ? add_at[i * ROW_THREADS] : 0;
     }
     wait_async();
     if (add_at) {
@@ -121,15 +123,18 @@ static __global__ void __launch_bounds__(ROW_THREADS)
 #pragma unroll
         for (int i = 0; i < most; i++)
             squares = fmaf(x[i], x[i], squares);
-        const float by = r.add_norm ? norm_factor(block_sum<0>(squares), n, r.add_eps) : 0;
         const float *const add_norm_at = add_norm + threadIdx.x;
         float *const sum_at = r.sum + at;
+        if (r.add_norm) {
+            const float by = norm_factor(block_sum<0>(squares), n, r.add_eps);
+#pragma unroll
+            for (int i = 0; i < most; i++)
+                x[i] = exists(i) ? x[i] * by * (add_norm_at[i * ROW_THREADS] + r.add_bias) : 0;
+        }
 #pragma unroll
         for (int i = 0; i < most; i++) {
-            if (i * ROW_THREADS >= left)
+            if (!exists(i))
                 continue;
-            if (r.add_norm)
-                x[i] = x[i] * by * (add_norm_at[i * ROW_THREADS] + r.add_bias);
             x[i] += add[i];
             sum_at[i * ROW_THREADS] = x[i];
         }
@@ -143,8 +148,8 @@ static __global__ void __launch_bounds__(ROW_THREADS)
 #pragma unroll
     for (int i = 0; i < most; i++) {
         float *const result = result_at + i * ROW_THREADS;
-        if (i * ROW_THREADS < padded - (int)threadIdx.x)
-            *result = i * ROW_THREADS < left ? x[i] * by * (*result + r.bias) : 0;
+        if (whole || i * ROW_THREADS < padded - (int)threadIdx.x)
+            *result = exists(i) ? x[i] * by * (*result + r.bias) : 0;
     }
     __syncthreads();
     for (int chunk = threadIdx.x; chunk < padded / CHUNK; chunk += ROW_THREADS) {
@@ -167,7 +172,9 @@ template <int most>
 static void launch_norm_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job)
 {
     const size_t bytes = (size_t)vug_cuda_padded(job->to.columns) * sizeof(float);
-    launch_early(stream, norm_blocks_kernel<most>, dim3((unsigned)job->to.rows), ROW_THREADS,
+    const auto kernel = job->to.columns == most * ROW_THREADS ? norm_blocks_kernel<most, true>
+                                                              : norm_blocks_kernel<most, false>;
+    launch_early(stream, kernel, dim3((unsigned)job->to.rows), ROW_THREADS,
                  job->row.add_norm ? 2 * bytes : bytes, job->launch, *job);
 }
 

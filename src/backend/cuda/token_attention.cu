@@ -58,7 +58,7 @@ struct token_heads {
 
 static __device__ __forceinline__ token_heads find_heads(const vug_cuda_attention_job &job)
 {
-    const int per_kv = (int)(job.heads / job.cache.heads),
+    const int per_kv = (int)((uint32_t)job.heads / (uint32_t)job.cache.heads),
               chunks = (per_kv + QUERIES - 1) / QUERIES;
     const int chunk = (int)blockIdx.y % chunks;
     token_heads of;
@@ -78,6 +78,7 @@ static __device__ __forceinline__ void load_heads(const vug_cuda_attention_job &
 {
     constexpr int chunks = width / CHUNK_ELEMENTS;
     const float *q = job.q + (of.token * job.heads + of.first) * job.cache.width;
+#pragma unroll 1
     for (int i = threadIdx.x; i < of.n * chunks; i += THREADS) {
         const int row = i / chunks, chunk = i % chunks;
         float x[CHUNK_ELEMENTS];

@@ -220,7 +220,7 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    cluster_sync();
+    cluster_wait();
     if (own_group() < 0) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(W::is_scaled ? 56 : 40));
         if (threadIdx.x % WARP == 0)
@@ -233,7 +233,7 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
             drain_ring<tokens, terms, pairs>(job, memory, data, rank);
     }
     /* A block may not end while the other one still writes to its barriers. */
-    cluster_sync();
+    cluster_wait();
 #else
     (void)job;
     __trap(); /* the launch asks for the capability */

@@ -236,7 +236,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    cluster_sync();
+    cluster_wait();
     start_next();
     /* Both blocks of a cluster have the same number of units. */
     const int end = (count_units(job, pairs) + CLUSTER - 1) / CLUSTER * CLUSTER;
@@ -280,7 +280,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
         finish_unit<terms, pairs>(job, unit, *exchanged, all);
     }
     /* A block may not end while the other one still writes to its barriers. */
-    cluster_sync();
+    cluster_wait();
 #else
     (void)job;
     __trap(); /* the launch asks for the capability */
