@@ -139,6 +139,7 @@ static __device__ __forceinline__ void copy_columns(const page_results &pages, i
     const int column = threadIdx.x % threads * n, at = blockIdx.z * JOIN_COLUMNS + column;
     int page = threadIdx.x / threads;
     const float *from = pages.first + (first + page) * pages.stride + at;
+#pragma unroll 2
     for (; page < min(pages.n - first, (int)JOIN_PAGES) && at < pages.width; page += step) {
         copy_elements<n>(&to.column[page][column], from);
         from += step * pages.stride;
@@ -248,6 +249,7 @@ static __global__ void __launch_bounds__(JOIN_THREADS)
     }
     joined_column all = { 0, 0 };
     float most = -INFINITY;
+#pragma unroll 1
     for (int i = 0; i < JOIN_BUFFERS; i++)
         copy_pages(pages, i * JOIN_PAGES, memory);
     for (int first = 0; first < pages.n; first += JOIN_PAGES) {
