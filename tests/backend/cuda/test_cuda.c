@@ -188,7 +188,12 @@ static void test_rounded_rows_do_not_depend_on_others(void **state)
         check_rounded_rows(VUG_DTYPE_BF16, 200, columns[i], 64);
         check_rounded_rows(VUG_DTYPE_BF16, OUT, columns[i], 70);
     }
-    /* So many outputs that wide_linear.cu takes them, for some blocks twice. */
+    /* So many outputs that clusters of batch_linear.cu have 3 to 7 warpgroups, or run in two turns. */
+    check_rounded_rows(VUG_DTYPE_BF16, 2400, 576, 64);
+    check_rounded_rows(VUG_DTYPE_BF16, 4096, 1600, 64);
+    check_rounded_rows(VUG_DTYPE_BF16, 6150, 320, 33);
+    check_rounded_rows(VUG_DTYPE_BF16, 9000, 320, 20);
+    /* So many that wide_linear.cu takes them, for some blocks twice. */
     check_rounded_rows(VUG_DTYPE_BF16, 13000, 200, 17);
     check_rounded_rows(VUG_DTYPE_BF16, 26000, 768, 64);
     /* So many that wgmma_linear.cu takes tiles of 128 and 192 rows. */
@@ -269,7 +274,10 @@ static void test_gated_rows_do_not_depend_on_others(void **state)
     /* In blocks, which are whole. */
     check_gated(VUG_OP_SWIGLU, 256, 320, 16);
     check_gated(VUG_OP_GEGLU, 640, 320, 64);
-    /* So many outputs that wide_linear.cu takes them. */
+    /* So many that clusters of batch_linear.cu have more warpgroups. */
+    check_gated(VUG_OP_GEGLU, 1600, 320, 20);
+    check_gated(VUG_OP_SWIGLU, 3072, 320, 64);
+    /* So many that wide_linear.cu takes them. */
     check_gated(VUG_OP_SWIGLU, 7000, 320, 50);
     check_gated(VUG_OP_SWIGLU, 7040, 320, 40);
     check_gated(VUG_OP_GEGLU, 13056, 640, 64);
