@@ -64,7 +64,7 @@ template <int heads> struct input_places {
     const float *row[heads + 1], *value, *table;
 };
 
-/* A row that does not exist is another one. */
+/* In place of a row that does not exist there is another one. */
 template <int columns, int heads>
 static __device__ __forceinline__ input_places<heads> find_places(
         const vug_cuda_attention_inputs_job &job, const head_group &q, const rotated_pairs &pairs,

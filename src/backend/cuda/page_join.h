@@ -19,6 +19,7 @@ enum {
     JOIN_AT_ONCE = 16,         /* pages that are loaded together from shared memory */
     FEW_PAGES = 4,             /* whose weights each thread finds for itself */
 };
+static_assert(WARP % JOIN_AT_ONCE == 0, "their bits are in one word");
 
 /* The results of a page for a head of a token: the sums of values, then the greatest score and the
  * sum of weights. */
@@ -69,9 +70,8 @@ struct page_buffer {
 struct join_memory {
     join_step step[JOIN_PAGES];
     float most[JOIN_WARPS];
-    uint32_t adds
-            [JOIN_WARPS]; /* a bit for each page before which the results so far do not change */
-    page_buffer buffer[]; /* [buffers_for(job.pages)] */
+    uint32_t adds[JOIN_WARPS]; /* a bit for each page that is only added */
+    page_buffer buffer[];      /* [buffers_for(job.pages)] */
 };
 
 /* As many as a job can use. */
