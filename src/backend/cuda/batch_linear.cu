@@ -65,16 +65,16 @@ static __device__ __forceinline__ strip_range find_strips(const vug_cuda_tile_jo
     return { first, strips * (cluster + 1) / clusters - first };
 }
 
-/* Strip `i` of a block with room for `room` strips. The second half of a pair's strips are those of
+/* Strip `i` of a block of at most `most` strips. The second half of a pair's strips are those of
  * the second part. */
 template <bool pairs>
 static __device__ __forceinline__ output_strip find_strip(const vug_cuda_tile_job &job,
                                                           const strip_range &strips, int i,
-                                                          int room)
+                                                          int most)
 {
     if (!pairs)
         return strip_of_job(job, strips.first + i, i < strips.n);
-    const int part = i / (room / 2), index = i % (room / 2);
+    const int part = i / (most / 2), index = i % (most / 2);
     return { part, strips.first + index, index < strips.n };
 }
 
@@ -218,10 +218,10 @@ static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
                                                   const block_sums<groups> &sums,
                                                   const strip_range &strips, int rank)
 {
-    constexpr int room = groups * GROUP_WARPS, outputs = (pairs ? room / 2 : room) * TILE;
+    constexpr int most = groups * GROUP_WARPS, outputs = (pairs ? most / 2 : most) * TILE;
     const int row = threadIdx.x / (outputs / QUAD) * CLUSTER + rank;
     const int o = threadIdx.x % (outputs / QUAD) * QUAD;
-    const output_strip strip = find_strip<pairs>(job, strips, o / TILE, room);
+    const output_strip strip = find_strip<pairs>(job, strips, o / TILE, most);
     const int64_t output = strip.index * TILE + o % TILE, out = job.part[strip.part].out;
     if (row >= job.rows || !strip.exists)
         return;
@@ -324,9 +324,9 @@ static void launch_batch(cudaStream_t stream, const vug_cuda_tile_job *job, int 
 template <int terms, bool pairs>
 static void launch_waves(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    constexpr int parts = pairs ? 2 : 1, room = most_groups<terms> * GROUP_WARPS / parts;
+    constexpr int parts = pairs ? 2 : 1, most = most_groups<terms> * GROUP_WARPS / parts;
     const int strips = count_strips(*job, pairs);
-    const int waves = (strips - 1) / (job->clusters * room) + 1;
+    const int waves = (strips - 1) / (job->clusters * most) + 1;
     const int clusters = min(job->clusters * waves, strips);
     const int of_cluster = (strips - 1) / clusters + 1;
     launch_batch<terms, pairs>(stream, job, clusters, (of_cluster * parts - 1) / GROUP_WARPS + 1);

@@ -214,8 +214,8 @@ static __device__ void merge_in_cluster(const vug_cuda_attention_job &job, const
 
 /* ---- the kernel ------------------------------------------------------------------------------- */
 
-/* `heads`: of a block, which may have fewer if that is HEADS. The number is a constant, since most of
- * the time of a block goes into fetching instructions. */
+/* `heads`: of a block, which may have fewer if that is HEADS. The number is a constant, as a block
+ * executes most of its instructions once, so that it probably waits for fetching them. */
 template <int format, int columns, int heads>
 static __global__ void __launch_bounds__(ATTENTION_THREADS)
         decode_attention_kernel(const __grid_constant__ vug_cuda_decode_attention_job job,
