@@ -260,7 +260,7 @@ static void launch_width(cudaStream_t stream, const vug_cuda_attention_job *job)
 }
 
 /* Calls L<T, width, terms>::launch with the job's type and terms, and the least of 64, 128, 256 and
- * `widest` columns that have room for its heads. */
+ * `widest` columns that hold its heads. */
 template <template <typename, int, int> class L, int widest>
 static void launch_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
 {

@@ -42,16 +42,6 @@ struct column_blocks {
     int first, n, of; /* of so many blocks */
 };
 
-/* The strips of a job, or of each part of an activation. */
-static __host__ __device__ __forceinline__ int count_strips(const vug_cuda_tile_job &job,
-                                                            bool pairs)
-{
-    int strips = strips_of(job.part[0].out);
-    for (int i = 1; i < job.parts && !pairs; i++)
-        strips += strips_of(job.part[i].out);
-    return strips;
-}
-
 /* The strips of a cluster. */
 struct strip_range {
     int first, n;

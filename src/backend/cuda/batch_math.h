@@ -22,6 +22,16 @@ static __host__ __device__ __forceinline__ int strips_of(int64_t out)
     return (int)((out + TILE - 1) / TILE);
 }
 
+/* The strips of a job, or of each part of an activation. */
+static __host__ __device__ __forceinline__ int count_strips(const vug_cuda_tile_job &job,
+                                                            bool pairs)
+{
+    int strips = strips_of(job.part[0].out);
+    for (int i = 1; i < job.parts && !pairs; i++)
+        strips += strips_of(job.part[i].out);
+    return strips;
+}
+
 /* 16 outputs of a part. */
 struct output_strip {
     int part, index;

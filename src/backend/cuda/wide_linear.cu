@@ -33,11 +33,8 @@ struct exchanged_sums {
 /* Blocks' worth of work. */
 static __host__ __device__ __forceinline__ int count_units(const vug_cuda_tile_job &job, bool pairs)
 {
-    int strips = 0;
-    for (int i = 0; i < job.parts; i++)
-        strips += strips_of(job.part[i].out);
-    return pairs ? (strips_of(job.part[0].out) * 2 + WARPS - 1) / WARPS
-                 : (strips + WARPS - 1) / WARPS;
+    const int strips = count_strips(job, pairs);
+    return ((pairs ? 2 * strips : strips) + WARPS - 1) / WARPS;
 }
 
 /* The strip of a warp in unit `unit`; the last one of the job in place of one that does not
