@@ -28,6 +28,12 @@ static inline HOST_AND_DEVICE int64_t vug_cuda_block_rows(int64_t rows)
     return (rows + 7) / 8 * 8;
 }
 
+/* Bytes of the blocks of a term. */
+static inline HOST_AND_DEVICE int64_t vug_cuda_term_bytes(int64_t rows, int64_t width)
+{
+    return vug_cuda_blocks_of(width) * vug_cuda_block_rows(rows) * VUG_CUDA_BLOCK_ROW_BYTES;
+}
+
 /* The offset of an element of `rows` rows, in bytes from the first block of its term. */
 static inline HOST_AND_DEVICE int64_t vug_cuda_block_offset(int64_t rows, int64_t row,
                                                             int64_t column)
@@ -40,9 +46,8 @@ static inline HOST_AND_DEVICE int64_t vug_cuda_block_offset(int64_t rows, int64_
 /* Bytes of all blocks, and of what a kernel may read, and not use, past the last one. */
 static inline HOST_AND_DEVICE int64_t vug_cuda_blocks_bytes(int64_t rows, int64_t width, int terms)
 {
-    return (terms * vug_cuda_blocks_of(width) * vug_cuda_block_rows(rows) +
-            VUG_CUDA_BLOCK_MAX_ROWS) *
-           VUG_CUDA_BLOCK_ROW_BYTES;
+    return terms * vug_cuda_term_bytes(rows, width) +
+           VUG_CUDA_BLOCK_MAX_ROWS * VUG_CUDA_BLOCK_ROW_BYTES;
 }
 
 /* Bytes of the sums of all rows over 32 columns (prefill.h), and of what is read past the last. */

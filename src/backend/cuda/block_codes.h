@@ -96,11 +96,11 @@ static __device__ __forceinline__ uint32_t code_pair(const uint32_t (&low)[2], u
 {
     using format = code_format<dtype>;
     if constexpr (dtype == VUG_DTYPE_E4M3) {
-        return e4m3_pair(low[r / 2] >> 8 * (r % 2));
+        return e4m3_pair(low[r % 2] >> 8 * (r / 2));
     } else if constexpr (dtype == VUG_DTYPE_MXFP4) {
         return e2m1_pair(low[0], r);
     } else if constexpr (format::bits == 8) {
-        const uint32_t codes = signed_pair(low[r / 2] >> 8 * (r % 2));
+        const uint32_t codes = signed_pair(low[r % 2] >> 8 * (r / 2));
         return format::zero ? subtract_pairs(codes, PAIR_OF_128 | 0x80008000) : codes;
     } else {
         constexpr uint32_t bias = (PAIR_OF_128 & 0xffff) + format::zero;

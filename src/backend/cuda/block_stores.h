@@ -17,8 +17,7 @@ template <int terms, int n>
 static __device__ __forceinline__ void store_terms(uint8_t *blocks, int64_t rows, int64_t width,
                                                    int64_t row, int64_t column, float (&v)[n])
 {
-    const int64_t term_bytes =
-            vug_cuda_blocks_of(width) * vug_cuda_block_rows(rows) * VUG_CUDA_BLOCK_ROW_BYTES;
+    const int64_t term_bytes = vug_cuda_term_bytes(rows, width);
     uint8_t *to = blocks + vug_cuda_block_offset(rows, row, column);
 #pragma unroll
     for (int term = 0; term < terms; term++, to += term_bytes) {

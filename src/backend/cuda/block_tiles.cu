@@ -184,7 +184,7 @@ static __global__ void make_block_tiles_kernel(const __grid_constant__ vug_cuda_
             uint32_t code[2];
             raw_codes<dtype>(m, at, s, r, code);
             if (format::bits == 8) {
-                words[2 * s + r / 2] |= code[0] << 8 * (r % 2) | code[1] << (16 + 8 * (r % 2));
+                words[2 * s + r % 2] |= code[0] << 8 * (r / 2) | code[1] << (16 + 8 * (r / 2));
                 continue;
             }
             words[s] |= (code[0] & 15) << 4 * r | (code[1] & 15) << (16 + 4 * r);

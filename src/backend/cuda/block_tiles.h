@@ -13,8 +13,8 @@
  *              bits 4 r and 16 + 4 r
  *     6 bits   the same for the low 4 bits of all lanes; then 8 bytes a lane: a word for two
  *              tiles, in which register r of tile s has its high bits at 8 (s % 2) + 2 r and 16 on
- *     8 bits   32 bytes a lane, in two parts of 16: two words for each tile, of which word r / 2
- *              has the codes of register r at bits 8 (r % 2) and 16 + 8 (r % 2)
+ *     8 bits   32 bytes a lane, in two parts of 16: two words for each tile, of which word r % 2,
+ *              of one row, has the codes of register r at bits 8 (r / 2) and 16 + 8 (r / 2)
  *
  * Codes are integers of which `zero` stands for 0; numbers of E4M3; or in MXFP4 of E2M1, of which
  * twice the value counts. Then come the scales: for each lane / 4 those of row lane / 4 and those of
@@ -93,6 +93,7 @@ struct plain_unit {
     static constexpr bool is_scaled = false;  /* whether the operands are codes */
     static constexpr bool is_integer = false; /* whether products are of integers */
     static constexpr bool needs_sums = false; /* whether these have offsets */
+    static constexpr int passes = 1; /* in which codes are multiplied with the terms of x */
     uint4 tile[4];
 
     template <typename L = load_once> __device__ __forceinline__ void load(const uint8_t *from)
@@ -113,6 +114,7 @@ template <int dtype> struct code_unit {
     static constexpr int bytes = format::unit_bytes;
     static constexpr bool is_scaled = true, is_integer = false, needs_sums = format::has_offset;
     static constexpr int block_tiles = format::block_tiles;
+    static constexpr int passes = vug_cuda_scales_each_term((vug_dtype)dtype) ? 2 : 1;
     uint32_t low[4 * (format::bits == 8 ? 2 : 1)], high[format::bits == 6 ? 2 : 1];
     uint32_t scale[2 * format::scale_words];
 
@@ -159,49 +161,10 @@ template <int dtype> struct code_unit {
     }
 };
 
-/* The same with fewer instructions for integers of 8 bits: as BF16 the bits of a number n < 256 are n *
- * 2^-133, and a fused multiply-add brings a code from there to 2^-6 times its value. Sums and
- * offsets are smaller by 64, which changes no bit of sums that are not below 2^-120; `restore`
- * multiplies these at the end. Numbers of E4M3 and MXFP4 are as in code_unit. */
-template <int dtype> struct small_code_unit : code_unit<dtype> {
-    using format = code_format<dtype>;
-    static constexpr bool as_before = format::bits != 8 || dtype == VUG_DTYPE_E4M3;
-    static constexpr float times = as_before ? 1 : 64;
-
-    __device__ __forceinline__ uint32_t small_pair(int s, int r) const
-    {
-        enum { TIMES = 0x7f007f00 }; /* twice 2^127 in BF16 */
-        if constexpr (as_before)
-            return this->pair(s, r);
-        const uint32_t bits =
-                __byte_perm(this->low[2 * s + r / 2] ^ 0x80808080, 0, r % 2 ? 0x4341 : 0x4240);
-        /* the zero of the codes; -128 * 2^-6 */
-        const uint32_t less = format::zero == 0 ? 0xc000c000 : 0x80008000;
-        return bits_of(__hfma2(pair_of(bits), pair_of(TIMES), pair_of(less)));
-    }
-
-    __device__ __forceinline__ uint4 operand(int s) const
-    {
-        return make_uint4(small_pair(s, 0), small_pair(s, 1), small_pair(s, 2), small_pair(s, 3));
-    }
-
-    __device__ __forceinline__ block_scale scale_of_row(int s, bool second) const
-    {
-        block_scale by = code_unit<dtype>::scale_of_row(s, second);
-        by.offset *= 1 / times;
-        return by;
-    }
-
-    static __device__ __forceinline__ void restore(float (&sum)[4])
-    {
-        for (int i = 0; i < 4; i++)
-            sum[i] *= times;
-    }
-};
-
 /* As code_unit; the operands are weights, rounded to BF16. */
 template <int dtype> struct rounded_unit : code_unit<dtype> {
     static constexpr bool is_scaled = false, needs_sums = false;
+    static constexpr int passes = 1;
 
     __device__ __forceinline__ uint4 operand(int s) const
     {

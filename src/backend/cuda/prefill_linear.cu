@@ -71,18 +71,23 @@ static __device__ __forceinline__ void multiply_block(const W &w, int s, uint32_
                                                       float (&sum)[MMA_SUMS])
 {
     const block_scale by[2] = { w.scale_of_row(s, false), w.scale_of_row(s, true) };
-    float codes[MMA_SUMS] = { 0 };
 #pragma unroll
-    for (int i = 0; i < W::block_tiles; i++) {
-        const uint4 operand = w.operand(s + i);
-        multiply_rows(operand, rows, s + i, codes);
-        multiply_rows(operand, rows + MMA_ROW_BYTES, s + i, codes);
+    for (int pass = 0; pass < W::passes; pass++) {
+        float codes[MMA_SUMS] = { 0 };
+#pragma unroll
+        for (int i = 0; i < W::block_tiles; i++) {
+            const uint4 operand = w.operand(s + i);
+            for (int term = pass; term < pass + 2 / W::passes; term++)
+                multiply_rows(operand, rows + term * MMA_ROW_BYTES, s + i, codes);
+        }
+#pragma unroll
+        for (int i = 0; i < MMA_SUMS; i++)
+            sum[i] = fmaf(codes[i], by[i / 2 % 2].scale, sum[i]);
     }
 #pragma unroll
-    for (int i = 0; i < MMA_SUMS; i++) {
+    for (int i = 0; W::needs_sums && i < MMA_SUMS; i++) {
         const int token = i / 4 * 8 + i % 2;
-        sum[i] = fmaf(codes[i], by[i / 2 % 2].scale, sum[i]);
-        if (W::needs_sums && token < tokens)
+        if (token < tokens)
             sum[i] = fmaf(by[i / 2 % 2].offset, x_sums[token], sum[i]);
     }
 }

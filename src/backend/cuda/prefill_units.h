@@ -82,7 +82,7 @@ static __device__ __forceinline__ int64_t block_bytes(const vug_cuda_prefill_job
 
 static __device__ __forceinline__ int64_t term_bytes(const vug_cuda_prefill_job &job)
 {
-    return count_blocks(job) * block_bytes(job);
+    return vug_cuda_term_bytes(job.rows, job.columns);
 }
 
 /* Where the first term of x's rows from `row` on lies in block 0; block b lies b * block_bytes(job)

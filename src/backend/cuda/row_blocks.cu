@@ -37,8 +37,9 @@ static __device__ __forceinline__ void store_sum(float *to, const float (&v)[CHU
         *to = sum;
 }
 
-/* Rounds the chunks of four neighbouring lanes to multiples of their scale. */
-static __device__ __forceinline__ void round_to_scale(float (&v)[CHUNK])
+/* Rounds the chunks of four neighbouring lanes to integers: v becomes their first terms, `low` the
+ * second. */
+static __device__ __forceinline__ void round_to_integers(float (&v)[CHUNK], float (&low)[CHUNK])
 {
     const uint32_t four = 0xfu << threadIdx.x % WARP / 4 * 4;
     uint32_t largest = 0;
@@ -47,8 +48,10 @@ static __device__ __forceinline__ void round_to_scale(float (&v)[CHUNK])
     for (int d = 1; d < 4; d *= 2)
         largest = max(largest, __shfl_xor_sync(four, largest, d));
     const x_scale of = x_scale_of(largest);
-    for (int i = 0; i < CHUNK; i++)
-        v[i] = to_scale(v[i], of);
+    for (int i = 0; i < CHUNK; i++) {
+        const x_terms terms = integer_terms(v[i], of);
+        v[i] = terms.high, low[i] = terms.low;
+    }
 }
 
 /* Stores the terms and the sum of chunk `chunk` of a row. */
@@ -58,12 +61,17 @@ static __device__ __forceinline__ void store_chunk(const vug_cuda_blocks &to, in
     const int64_t first = chunk * CHUNK;
     if (to.x_sums)
         store_sum(to.x_sums + first / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(to.rows) + row, v);
-    if (to.integers)
-        round_to_scale(v);
-    if (to.terms == 1)
+    if (to.integers) {
+        float low[CHUNK];
+        round_to_integers(v, low);
         store_terms<1>(to.blocks, to.rows, to.columns, row, first, v);
-    else
+        store_terms<1>(to.blocks + vug_cuda_term_bytes(to.rows, to.columns), to.rows, to.columns,
+                       row, first, low);
+    } else if (to.terms == 1) {
+        store_terms<1>(to.blocks, to.rows, to.columns, row, first, v);
+    } else {
         store_terms<2>(to.blocks, to.rows, to.columns, row, first, v);
+    }
 }
 
 /* ---- rows as they are, or with an activation ------------------------------------------------ */

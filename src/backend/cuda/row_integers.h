@@ -6,7 +6,10 @@
  * a power of two, and each element is rounded to a multiple of it, ties to even (block floating
  * point). Of a block whose largest |x| is m, the scale is 2^(e - 14), where 2^e is the largest power
  * of two up to m (1 + 2^-7); it is 2^-100 if that is more. So integers are at most 32514, and have
- * 16 bits with their sign. If m (1 + 2^-7) is 2^112 or more, or NaN, all elements become NaN.
+ * 16 bits with their sign. If m (1 + 2^-7) is 2^104 or more, or NaN, all elements become NaN.
+ *
+ * An integer n is 256 high + low, both of 8 bits with their sign; low is -128 up to 127. Times the
+ * scale both are exact in BF16, and are the two terms of x.
  */
 
 #include "backend/cuda/device_code.h"
@@ -29,7 +32,7 @@ static __device__ __forceinline__ uint32_t largest_of(const float4 &x)
 /* Of a block with the largest of its magnitudes. */
 static __device__ __forceinline__ x_scale x_scale_of(uint32_t largest)
 {
-    enum { LEAST = 27, MORE = 14, TOP = 127 + 112 - MORE }; /* exponents, as F32 has them */
+    enum { LEAST = 27, MORE = 14, TOP = 127 + 104 - MORE }; /* exponents, as F32 has them */
     const uint32_t m = __float_as_uint(__uint_as_float(largest) * (1 + 0x1p-7f));
     const int exponent = max((int)(m >> 23) - MORE, (int)LEAST);
     const uint32_t bits = exponent >= TOP ? 0x7fc00000 : (uint32_t)exponent << 23;
@@ -42,9 +45,16 @@ static __device__ __forceinline__ float biased_integer(float x, const x_scale &o
     return fmaf(x, of.inverse, 0x1.8p23f);
 }
 
-static __device__ __forceinline__ float to_scale(float x, const x_scale &of)
+/* The terms of an element. */
+struct x_terms {
+    float high, low;
+};
+
+static __device__ __forceinline__ x_terms integer_terms(float x, const x_scale &of)
 {
-    return (biased_integer(x, of) - 0x1.8p23f) * of.scale;
+    const float n = biased_integer(x, of) - 0x1.8p23f;
+    const float high = (fmaf(n + 0.5f, 0x1p-8f, 0x1.8p23f) - 0x1.8p23f) * 0x1p8f;
+    return { high * of.scale, (n - high) * of.scale };
 }
 
 #endif

@@ -108,17 +108,12 @@ template <typename W>
 static __device__ __forceinline__ void multiply_half(float (&sum)[4], const W &w, int s,
                                                      const integer_half &x)
 {
-    const float first_scale = x.scale, second_scale = x.scale * (W::second_scale / W::first_scale);
 #pragma unroll
     for (int i = 0; i < 2; i += W::block_tiles) {
-        const int2 codes = w.multiply(s + i, i ? x.words.y : x.words.x, x.words.y);
-        const block_scale first = w.scale_of_row(s + i, false),
-                          second = w.scale_of_row(s + i, true);
-        sum[0] = fmaf((float)codes.x * first_scale, first.scale, sum[0]);
-        sum[2] = fmaf((float)codes.y * second_scale, second.scale, sum[2]);
+        w.add_block(sum[0], sum[2], s + i, i ? x.words.y : x.words.x, x.words.y, x.scale);
         if constexpr (W::needs_sums) {
-            sum[0] = fmaf(first.offset, x.sum, sum[0]);
-            sum[2] = fmaf(second.offset, x.sum, sum[2]);
+            sum[0] = fmaf(w.scale_of_row(s + i, false).offset, x.sum, sum[0]);
+            sum[2] = fmaf(w.scale_of_row(s + i, true).offset, x.sum, sum[2]);
         }
     }
 }
@@ -345,11 +340,8 @@ static __device__ __forceinline__ void store_slices(row_slice_sums (&to)[parts],
                                                     float (&sum)[parts][4])
 {
 #pragma unroll
-    for (int i = 0; i < parts; i++) {
-        if constexpr (!W::is_integer)
-            W::restore(sum[i]);
+    for (int i = 0; i < parts; i++)
         store_slice(to[i], sum[i], false);
-    }
 }
 
 /* A warp copies its slices to a ring in shared memory, so that more of them are on their way than
@@ -538,11 +530,10 @@ static void launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job, row_r
 template <int dtype> static void launch_copied(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     constexpr bool integers = vug_cuda_takes_integers((vug_dtype)dtype);
-    using W = std::conditional_t<integers, integer_unit<dtype>, small_code_unit<dtype>>;
-    using registers = std::conditional_t<integers, W, code_unit<dtype>>;
+    using W = std::conditional_t<integers, integer_unit<dtype>, code_unit<dtype>>;
     const row_ring shape = choose_ring<W>(job);
     if (shape.stages == 0)
-        launch_codes<registers>(stream, job);
+        launch_codes<W>(stream, job);
     else if (job->activation == VUG_OP_LINEAR)
         launch_ring<W, false>(stream, job, shape);
     else

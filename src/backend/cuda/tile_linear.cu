@@ -33,6 +33,12 @@ static __device__ __forceinline__ uint16_t term_of(float x, int term)
     return __bfloat16_as_ushort(term == 0 ? high : __float2bfloat16_rn(x - __bfloat162float(high)));
 }
 
+static __device__ __forceinline__ float integer_term(float x, const x_scale &of, int term)
+{
+    const x_terms terms = integer_terms(x, of);
+    return term == 0 ? terms.high : terms.low;
+}
+
 /* ---- layout ----------------------------------------------------------------------------- */
 
 /* A thread for each lane of each tile. */
@@ -107,7 +113,7 @@ static __global__ void pack_kernel(vug_cuda_rows x, int terms, bool apart, bool 
     const int64_t group = blockIdx.y, step = i / WARP, lane = i % WARP;
     const int64_t at = apart ? group / terms * TERMS * terms + lane / 4 * terms + group % terms
                              : group * TERMS + lane / 4;
-    const int term = (int)(at % terms);
+    const int term = (int)(at % terms), rounded_term = integers ? 0 : term;
     if (step >= steps)
         return;
     const float *row = row_of(x, at / terms);
@@ -115,11 +121,12 @@ static __global__ void pack_kernel(vug_cuda_rows x, int terms, bool apart, bool 
     float4 v = lane_columns(row, columns, first);
     if (integers) {
         const x_scale of = x_scale_of_block(row, columns, first, v);
-        v = make_float4(to_scale(v.x, of), to_scale(v.y, of), to_scale(v.z, of), to_scale(v.w, of));
+        v = make_float4(integer_term(v.x, of, term), integer_term(v.y, of, term),
+                        integer_term(v.z, of, term), integer_term(v.w, of, term));
     }
     packed[(group * steps + step) * WARP + lane] =
-            make_uint2(term_of(v.x, term) | (uint32_t)term_of(v.y, term) << 16,
-                       term_of(v.z, term) | (uint32_t)term_of(v.w, term) << 16);
+            make_uint2(term_of(v.x, rounded_term) | (uint32_t)term_of(v.y, rounded_term) << 16,
+                       term_of(v.z, rounded_term) | (uint32_t)term_of(v.w, rounded_term) << 16);
 }
 
 void vug_cuda_pack_rows(cudaStream_t stream, const vug_cuda_rows *x, int terms, vug_dtype format,
@@ -273,20 +280,21 @@ static __device__ __forceinline__ void multiply_codes(const vug_cuda_tile_job &j
     const int lane = threadIdx.x % WARP;
 #pragma unroll
     for (int first = 0; first < UNIT; first += BLOCKS * W::block_tiles) {
-        float codes[BLOCKS][groups][4] = {};
+        float codes[BLOCKS][W::passes][groups][4] = {};
 #pragma unroll
         for (int i = 0; i < BLOCKS * W::block_tiles; i++) {
             const int block = i % BLOCKS, s = first + block * W::block_tiles + i / BLOCKS;
             const uint4 operand = w.operand(s);
             for (int g = 0; g < 2 * groups; g++)
-                multiply_add(codes[block][g / 2], operand,
+                multiply_add(codes[block][g % W::passes][g / 2], operand,
                              x[(g * steps + unit * UNIT + s) * WARP + lane]);
         }
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {
             const int s = first + i * W::block_tiles;
             for (int g = 0; g < groups; g++) {
-                add_block(sum[g], codes[i][g], w, s);
+                for (int pass = 0; pass < W::passes; pass++)
+                    add_block(sum[g], codes[i][pass][g], w, s);
                 if constexpr (W::needs_sums)
                     add_offsets(sum[g], w, s,
                                 sums_of_rows(job, (unit * UNIT + s) / W::block_tiles,

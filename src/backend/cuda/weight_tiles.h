@@ -26,10 +26,17 @@
  *     s = fma(offset, sum of x over the block, s)           if the format has offsets
  *
  * where p is the chain of the block's k16 steps from +0 with the codes, each step with h, then with
- * l; y is the sum of the slices. So scales are applied once for both terms. With most integer codes
- * (vug_cuda_takes_integers) x is rounded to integers first (row_integers.h): all sums of p's chain
- * are multiples of its scale, and below 2^24 of them, so that p has no error, and integer products
- * have its bits. The sum of x over 32 columns, which is not rounded so, adds four elements as (x0 +
+ * l; y is the sum of the slices. So scales are applied once for both terms. With integer codes
+ * (vug_cuda_takes_integers) x is rounded to integers n first, and h is 256 high and l is low, where n
+ * = 256 high + low (row_integers.h). With codes of up to 6 bits all sums of p's chain are multiples
+ * of x's scale, and below 2^24 of them, so that p has no error, and integer products have its bits.
+ * With codes of 8 bits that holds for each term by itself, so that both are scaled (two passes;
+ * vug_cuda_scales_each_term), p(h) and p(l) being the chains with h and with l:
+ *
+ *     s = fma(scale, p(h), s)
+ *     s = fma(scale, p(l), s)
+ *
+ * The sum of x over 32 columns, which is not rounded so, adds four elements as (x0 +
  * x1) + (x2 + x3), then the eight results pairwise. Every kernel, for any number of rows, gives the
  * bits of this order.
  */
@@ -124,13 +131,20 @@ static inline HOST_AND_DEVICE_CONSTANT bool vug_cuda_needs_sums(vug_dtype dtype)
     return dtype == VUG_DTYPE_Q4_K || dtype == VUG_DTYPE_MLX4 || dtype == VUG_DTYPE_MLX8;
 }
 
+/* Whether the sum over a block of integer codes is exact for each term of x, but not for both together:
+ * codes of 8 bits. */
+static inline HOST_AND_DEVICE_CONSTANT bool vug_cuda_scales_each_term(vug_dtype dtype)
+{
+    return dtype == VUG_DTYPE_Q8_0 || dtype == VUG_DTYPE_MLX8;
+}
+
 /* Whether products with two terms of x and codes of a format take x as integers (row_integers.h), so
  * that the sum p of a block is exact: codes up to 15 in blocks of 32 columns, up to 32 in blocks of
- * 16. */
+ * 16; or those of its terms are. */
 static inline HOST_AND_DEVICE_CONSTANT bool vug_cuda_takes_integers(vug_dtype dtype)
 {
     return dtype == VUG_DTYPE_Q4_0 || dtype == VUG_DTYPE_Q4_K || dtype == VUG_DTYPE_Q6_K ||
-           dtype == VUG_DTYPE_MLX4;
+           dtype == VUG_DTYPE_MLX4 || vug_cuda_scales_each_term(dtype);
 }
 
 /* The first column of slice `s` of a matrix with that many padded columns; of slice

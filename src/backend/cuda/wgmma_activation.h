@@ -118,10 +118,23 @@ static __device__ __forceinline__ void find_numbers(float2 *exchange, const floa
     group_sync();
 }
 
-/* Stores the sums of tokens, and rounds elements to integers, as far as the reader wants it. */
+/* The second terms of elements, of which BF16 has the first. */
+template <int n>
+static __device__ __forceinline__ void second_terms(const float (&v)[n], float (&low)[n])
+{
+#pragma unroll
+    for (int i = 0; i < n; i += 2) {
+        const uint32_t pair = bf16_pair(v[i], v[i + 1]);
+        low[i] = v[i] - __uint_as_float(pair << 16);
+        low[i + 1] = v[i + 1] - __uint_as_float(pair & 0xffff0000u);
+    }
+}
+
+/* Stores the sums of tokens as far as the reader wants them. If it wants integers, elements become the
+ * first terms of these; `low`: the second terms. */
 template <int n>
 static __device__ __forceinline__ void round_tokens(const activation_place &at, float2 *exchange,
-                                                    float (&v)[n])
+                                                    float (&v)[n], float (&low)[n])
 {
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP % 4;
     const int64_t first = at.token + warp / 2 * 2 * n;
@@ -136,9 +149,10 @@ static __device__ __forceinline__ void round_tokens(const activation_place &at, 
         if (!at.to.integers)
             continue;
         const x_scale scale = x_scale_of(numbers.largest[i]);
-        float &a = v[i / 2 * 4 + i % 2], &b = v[i / 2 * 4 + 2 + i % 2];
-        a = to_scale(a, scale);
-        b = to_scale(b, scale);
+        const int a = i / 2 * 4 + i % 2, b = a + 2;
+        const x_terms a_terms = integer_terms(v[a], scale), b_terms = integer_terms(v[b], scale);
+        v[a] = a_terms.high, low[a] = a_terms.low;
+        v[b] = b_terms.high, low[b] = b_terms.low;
     }
 }
 
@@ -157,17 +171,15 @@ static __device__ __forceinline__ void store_transposed(uint32_t to, const uint3
                  : "memory");
 }
 
-/* Stores a term of a warp's elements in the tile; they lose it. */
-template <int n> static __device__ __forceinline__ void store_term(uint32_t tile, float (&v)[n])
+/* Stores a term of a warp's elements in the tile. */
+template <int n>
+static __device__ __forceinline__ void store_term(uint32_t tile, const float (&v)[n])
 {
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP % 4;
     uint32_t of[n / 2];
 #pragma unroll
-    for (int i = 0; i < n / 2; i++) {
+    for (int i = 0; i < n / 2; i++)
         of[i] = bf16_pair(v[2 * i], v[2 * i + 1]);
-        v[2 * i] -= __uint_as_float(of[i] << 16);
-        v[2 * i + 1] -= __uint_as_float(of[i] & 0xffff0000u);
-    }
 #pragma unroll
     for (int i = 0; i < n / 2; i += 4) {
         const int token = warp / 2 * 2 * n + (i / 2 + lane / 16) * 8 + lane % 8;
@@ -181,16 +193,19 @@ static __device__ __forceinline__ void store_activation(const activation_place &
                                                         const float (&y)[tokens / 2])
 {
     constexpr int chunks = tokens * TILE_CHUNKS, term_bytes = tokens * TILE_ROW_BYTES;
+    const uint32_t tile = shared_address(memory);
     float v[tokens / 4];
     activate_half(at.activation, (float4 *)memory, y, v);
-    if (terms > 1 && (at.to.integers || at.to.x_sums))
-        round_tokens(at, (float2 *)memory, v);
-#pragma unroll
-    for (int term = 0; term < terms; term++)
-        store_term(shared_address(memory) + term * term_bytes, v);
+    if constexpr (terms > 1) {
+        float low[tokens / 4];
+        second_terms(v, low);
+        if (at.to.integers || at.to.x_sums)
+            round_tokens(at, (float2 *)memory, v, low);
+        store_term(tile + term_bytes, low);
+    }
+    store_term(tile, v);
     group_sync();
-    const int64_t to_term_bytes = vug_cuda_blocks_of(at.to.columns) *
-                                  vug_cuda_block_rows(at.to.rows) * VUG_CUDA_BLOCK_ROW_BYTES;
+    const int64_t to_term_bytes = vug_cuda_term_bytes(at.to.rows, at.to.columns);
 #pragma unroll
     for (int i = 0; i < chunks; i += GROUP_THREADS) {
         const int token = (i + threadIdx.x % GROUP_THREADS) / TILE_CHUNKS,

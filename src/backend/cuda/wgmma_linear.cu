@@ -55,19 +55,20 @@ static __device__ void drain_ring(const vug_cuda_prefill_job &job, const ring_me
 
 /* ---- products with codes ---------------------------------------------------------------------- */
 
-/* Begins the products of the tiles of a block, from tile `s` of a unit on. x: the first terms of
- * half of a ring's tokens; the second terms are `term_bytes` on. */
+/* Begins the products of the tiles of a block, from tile `s` of a unit on, with the terms of a pass. x:
+ * the first of these of half of a ring's tokens; the next are `term_bytes` on. */
 template <typename W, int tokens>
 static __device__ __forceinline__ void begin_block(float (&codes)[tokens / 2],
                                                    const uint4 (&w)[W::block_tiles], int s,
                                                    uint32_t x, int term_bytes)
 {
     wgmma_fence();
-    wgmma_add<tokens>(codes, w[0], swizzled_tile(x + s * 32), false);
-    wgmma_add<tokens>(codes, w[0], swizzled_tile(x + term_bytes + s * 32));
-    if constexpr (W::block_tiles > 1) {
-        wgmma_add<tokens>(codes, w[1], swizzled_tile(x + (s + 1) * 32));
-        wgmma_add<tokens>(codes, w[1], swizzled_tile(x + term_bytes + (s + 1) * 32));
+#pragma unroll
+    for (int i = 0; i < W::block_tiles; i++) {
+#pragma unroll
+        for (int term = 0; term < 2 / W::passes; term++)
+            wgmma_add<tokens>(codes, w[i], swizzled_tile(x + term * term_bytes + (s + i) * 32),
+                              i > 0 || term > 0);
     }
     wgmma_commit();
 }
@@ -81,17 +82,17 @@ static __device__ __forceinline__ void block_operands(const W &w, int s,
         to[i] = w.operand(s + i);
 }
 
-/* Adds the products of a block with some tokens, times its scales, to sums, and its offsets times
- * x_sums, the sums of a lane's tokens. */
+/* Adds the products of a block with some tokens, times its scales, to sums, and after the last pass its
+ * offsets times x_sums, the sums of a lane's tokens. */
 template <typename W, int n>
 static __device__ __forceinline__ void add_scaled(const float (&codes)[n], const W &w, int s,
-                                                  const float *x_sums, float *sum)
+                                                  bool is_last, const float *x_sums, float *sum)
 {
     const block_scale by[2] = { w.scale_of_row(s, false), w.scale_of_row(s, true) };
 #pragma unroll
     for (int i = 0; i < n; i++)
         sum[i] = fmaf(codes[i], by[i / 2 % 2].scale, sum[i]);
-    if constexpr (W::needs_sums) {
+    if (W::needs_sums && is_last) {
 #pragma unroll
         for (int i = 0; i < n; i += 4) {
             const float2 of = *(const float2 *)(x_sums + i * 2);
@@ -103,6 +104,18 @@ static __device__ __forceinline__ void add_scaled(const float (&codes)[n], const
     }
 }
 
+/* A turn of a warpgroup: the products of a block, from tile `s` of a unit on, with the terms of a pass and
+ * half of the tokens. */
+struct code_turn {
+    int block, s, pass, half;
+};
+
+template <typename W> static __device__ __forceinline__ constexpr code_turn find_turn(int i)
+{
+    const int block = i / (2 * W::passes);
+    return { block, block * W::block_tiles, i / 2 % W::passes, i % 2 };
+}
+
 /* A warpgroup adds a block of 64 columns to its sums. It takes half of the tokens at a time: while
  * the tensor cores multiply those of one half, it scales the products of the other, and unpacks
  * the codes of the next tiles. */
@@ -112,7 +125,7 @@ static __device__ __forceinline__ void multiply_codes(const uint8_t *strip, uint
                                                       float (&codes)[2][tokens / 4],
                                                       float (&sum)[tokens / 2])
 {
-    constexpr int half = tokens / 2, turns = 2 * STEPS / W::block_tiles;
+    constexpr int half = tokens / 2, turns = 2 * W::passes * STEPS / W::block_tiles;
     constexpr int term_bytes = ring_of<W, tokens, 2>::token_bytes;
     W w;
     uint4 operands[2][W::block_tiles];
@@ -121,18 +134,20 @@ static __device__ __forceinline__ void multiply_codes(const uint8_t *strip, uint
     begin_block<W, half>(codes[0], operands[0], 0, x, term_bytes);
 #pragma unroll
     for (int i = 0; i < turns; i++) {
-        const int s = i / 2 * W::block_tiles, next = (i + 1) / 2 * W::block_tiles;
-        if (i + 1 < turns)
-            begin_block<W, half>(codes[(i + 1) % 2], operands[(i + 1) / 2 % 2], next,
-                                 x + (i + 1) % 2 * half * VUG_CUDA_BLOCK_ROW_BYTES, term_bytes);
-        if (i % 2 == 0 && i + 2 < turns)
-            block_operands(w, s + W::block_tiles, operands[(i / 2 + 1) % 2]);
-        if (i + 1 < turns)
+        const code_turn at = find_turn<W>(i), next = find_turn<W>(i + 1);
+        if (i + 1 < turns) {
+            begin_block<W, half>(codes[next.half], operands[next.block % 2], next.s,
+                                 x + next.pass * term_bytes +
+                                         next.half * half * VUG_CUDA_BLOCK_ROW_BYTES,
+                                 term_bytes);
+            if (at.pass == 0 && at.half == 0 && at.s + W::block_tiles < STEPS)
+                block_operands(w, at.s + W::block_tiles, operands[(at.block + 1) % 2]);
             wgmma_wait<1>();
-        else
+        } else {
             wgmma_wait();
-        add_scaled(codes[i % 2], w, s, x_sums + i / 2 * tokens + i % 2 * half,
-                   sum + i % 2 * half / 2);
+        }
+        add_scaled(codes[at.half], w, at.s, at.pass == W::passes - 1,
+                   x_sums + at.block * tokens + at.half * half, sum + at.half * half / 2);
     }
 }
 

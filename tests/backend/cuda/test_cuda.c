@@ -378,8 +378,8 @@ static void test_integer_rows_may_have_any_magnitude(void **state)
     (void)state;
     if (skips())
         skip();
-    static const vug_dtype formats[] = { VUG_DTYPE_Q4_0, VUG_DTYPE_Q4_K, VUG_DTYPE_Q6_K,
-                                         VUG_DTYPE_MLX4 };
+    static const vug_dtype formats[] = { VUG_DTYPE_Q4_0, VUG_DTYPE_Q8_0, VUG_DTYPE_Q4_K,
+                                         VUG_DTYPE_Q6_K, VUG_DTYPE_MLX4, VUG_DTYPE_MLX8 };
     static const int64_t rows[] = { 2, 11, ROWS };
     static float x[ROWS * COLUMNS], whole[ROWS * OUT], alone[OUT];
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
