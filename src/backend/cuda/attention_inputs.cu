@@ -1,7 +1,7 @@
 /* What goes into attention, in one launch: queries and keys are normed and rotated, queries are
  * stored for the step and keys and values in the cache. */
 #include "backend/cuda/kv_elements.h"
-#include "backend/cuda/row_math.h"
+#include "backend/cuda/rotated_lanes.h"
 
 enum {
     FEW_TOKENS = 8,  /* up to here, a block computes a row, which takes less time than a warp */
@@ -25,30 +25,6 @@ template <bool warp> struct row_threads {
             __syncthreads();
     }
 };
-
-/* The sum of n parts of lanes in order, each what warp_sum gives; the same in each lane. A step adds
- * two lanes and leaves each half of the parts. */
-template <int n> static __device__ __forceinline__ float sum_parts(float (&part)[n])
-{
-    int d = WARP / 2;
-#pragma unroll
-    for (int half = n / 2; half > 0; half /= 2, d /= 2) {
-        const bool upper = threadIdx.x & d;
-#pragma unroll
-        for (int i = 0; i < half; i++) {
-            const float other = __shfl_xor_sync(0xffffffffu, upper ? part[i] : part[i + half], d);
-            part[i] = (upper ? part[i + half] : part[i]) + other;
-        }
-    }
-#pragma unroll
-    for (; d > 0; d /= 2)
-        part[0] += __shfl_xor_sync(0xffffffffu, part[0], d);
-    float sum = __shfl_sync(0xffffffffu, part[0], 0);
-#pragma unroll
-    for (int i = 1; i < n; i++)
-        sum += __shfl_sync(0xffffffffu, part[0], i * (WARP / n));
-    return sum;
-}
 
 /* row_squares, by one warp. */
 static __device__ float row_squares_of_warp(const float *x, int n)
@@ -132,36 +108,8 @@ static __global__ void __launch_bounds__(ROW_THREADS)
 
 /* ---- whole rows ------------------------------------------------------------------------------ */
 
-/* Of many tokens whose rows have 32 n elements, all rotated: a warp keeps a row in registers, lane l
- * elements l, l + 32, .. The results are those of inputs_kernel. */
-template <int n>
-static __device__ __forceinline__ void rotate_lanes(const vug_cuda_norm_job &job, bool norms, int t,
-                                                    float (&x)[n])
-{
-    const int lane = threadIdx.x % WARP;
-    const float *table = job.table + (int64_t)t * n * WARP + lane;
-    if (norms) {
-        float part[n];
-#pragma unroll
-        for (int i = 0; i < n; i++)
-            part[i] = x[i] * x[i];
-        const float r = norm_factor(sum_parts(part), n * WARP, job.eps);
-#pragma unroll
-        for (int i = 0; i < n; i++) {
-            x[i] *= r;
-            if (job.w)
-                x[i] *= job.w[lane + i * WARP] + job.bias;
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < n / 2; i++) {
-        const rotated_pair pair =
-                rotate(x[i], x[i + n / 2], table[i * WARP], table[(i + n / 2) * WARP]);
-        x[i] = pair.first;
-        x[i + n / 2] = pair.second;
-    }
-}
-
+/* Of many tokens whose rows have 32 n elements, all rotated: a warp keeps a row in registers. The
+ * results are those of inputs_kernel. */
 template <int format, int n>
 static __global__ void __launch_bounds__(ROW_THREADS)
         whole_rows_kernel(const __grid_constant__ vug_cuda_attention_inputs_job job)
@@ -170,25 +118,23 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     const int t = blockIdx.x, i = blockIdx.y * ROWS + threadIdx.x / WARP;
     const bool is_query = i < heads, is_value = i >= heads + kv;
     const int head = is_query ? i : is_value ? i - heads - kv : i - heads;
-    const int64_t at = ((int64_t)t * (is_query ? heads : kv) + head) * n * WARP + lane;
+    const int64_t at = ((int64_t)t * (is_query ? heads : kv) + head) * n * WARP;
+    const vug_cuda_norm_job &norm = is_query ? job.q : job.k;
+    float x[n], w[n];
     start_next();
+    load_norm(norm, w);
     wait_for_previous();
     if (i >= heads + 2 * kv)
         return;
-    const float *from = (is_query ? job.q.x : is_value ? job.store.v : job.k.x) + at;
-    float x[n];
-#pragma unroll
-    for (int j = 0; j < n; j++)
-        x[j] = from[j * WARP];
+    load_lanes((is_query ? job.q.x : is_value ? job.store.v : job.k.x) + at, x);
+    if (!is_value)
+        rotate_lanes(norm, is_query ? job.q_norms : job.k_norms, w, t, x);
     if (is_query) {
-        rotate_lanes(job.q, job.q_norms, t, x);
 #pragma unroll
         for (int j = 0; j < n; j++)
-            job.q.out[at + j * WARP] = x[j];
+            job.q.out[at + j * WARP + lane] = x[j];
         return;
     }
-    if (!is_value)
-        rotate_lanes(job.k, job.k_norms, t, x);
     const vug_cuda_token token = job.store.token[t];
     uint8_t *page = job.store.page[token.table + token.position / VUG_KV_PAGE];
     if (!page)
@@ -220,7 +166,7 @@ template <int format>
 static void choose_inputs(cudaStream_t stream, const vug_cuda_attention_inputs_job *job)
 {
     const int64_t width = job->q.width;
-    const bool whole = job->k.width == width && job->q.dims == width && job->k.dims == width;
+    const bool whole = vug_cuda_rotates_whole_rows(job);
     if (job->store.tokens <= FEW_TOKENS)
         launch_inputs<format, false>(stream, job);
     else if (whole && width == 2 * WARP)

@@ -85,6 +85,13 @@ typedef struct {
 } vug_cuda_attention_inputs_job;
 void vug_cuda_attention_inputs(cudaStream_t stream, const vug_cuda_attention_inputs_job *job);
 
+/* Whether queries and keys have one width and are rotated as a whole. */
+static inline bool vug_cuda_rotates_whole_rows(const vug_cuda_attention_inputs_job *job)
+{
+    return job->k.width == job->q.width && job->q.dims == job->q.width &&
+           job->k.dims == job->q.width;
+}
+
 /* ---- decode_attention.cu ---------------------------------------------------------- */
 
 /* Attention of tokens of different sequences, in one launch: what vug_cuda_attention_inputs and

@@ -245,15 +245,27 @@ static __device__ __forceinline__ void store_head(const vug_cuda_attention_job &
 
 /* ---- launching ------------------------------------------------------------------------------ */
 
-/* launch_attention, with the type and the terms. */
-template <template <typename, int, int> class L, typename T, int terms, int widest>
-static void launch_width(cudaStream_t stream, const vug_cuda_attention_job *job)
+static inline const vug_cuda_attention_job &attention_of(const vug_cuda_attention_job &job)
 {
-    if (job->cache.width <= 64)
+    return job;
+}
+
+static inline const vug_cuda_attention_job &attention_of(const vug_cuda_token_attention_job &job)
+{
+    return job.attention;
+}
+
+/* launch_attention, with the type and the terms. */
+template <template <typename, int, int> class L, typename T, int terms, int widest,
+          typename job_type>
+static void launch_width(cudaStream_t stream, const job_type *job)
+{
+    const int64_t width = attention_of(*job).cache.width;
+    if (width <= 64)
         L<T, 64, terms>::launch(stream, job);
-    else if (job->cache.width <= 128)
+    else if (width <= 128)
         L<T, 128, terms>::launch(stream, job);
-    else if (job->cache.width <= 256 || widest == 256)
+    else if (width <= 256 || widest == 256)
         L<T, 256, terms>::launch(stream, job);
     else if constexpr (widest > 256)
         L<T, widest, terms>::launch(stream, job);
@@ -261,18 +273,18 @@ static void launch_width(cudaStream_t stream, const vug_cuda_attention_job *job)
 
 /* Calls L<T, width, terms>::launch with the job's type and terms, and the least of 64, 128, 256 and
  * `widest` columns that hold its heads. */
-template <template <typename, int, int> class L, int widest>
-static void launch_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
+template <template <typename, int, int> class L, int widest, typename job_type>
+static void launch_attention(cudaStream_t stream, const job_type *job)
 {
-    if (job->tokens == 0)
+    const vug_cuda_attention_job &of = attention_of(*job);
+    if (of.tokens == 0)
         return;
-    const bool two = job->terms > 1;
-    if (job->cache.format == VUG_KV_F16)
-        (two ? launch_width<L, type_f16, 2, widest> : launch_width<L, type_f16, 1, widest>)(stream,
-                                                                                            job);
+    if (of.cache.format == VUG_KV_F16)
+        (of.terms > 1 ? launch_width<L, type_f16, 2, widest, job_type>
+                      : launch_width<L, type_f16, 1, widest, job_type>)(stream, job);
     else
-        (two ? launch_width<L, type_bf16, 2, widest>
-             : launch_width<L, type_bf16, 1, widest>)(stream, job);
+        (of.terms > 1 ? launch_width<L, type_bf16, 2, widest, job_type>
+                      : launch_width<L, type_bf16, 1, widest, job_type>)(stream, job);
 }
 
 #endif

@@ -131,6 +131,31 @@ static bool launch_decode_attention(const vug_cuda_step *s, uint32_t id,
     return true;
 }
 
+/* Pages that are computed side by side, of `tokens` tokens each by itself. */
+static int side_pages(const vug_cuda_step *s, const vug_node *node, int64_t tokens)
+{
+    const int pages = (int)vug_cuda_side_pages(node, tokens, s->inputs.keys);
+    return pages <= VUG_CUDA_BLOCK_PAGES ? 0 : pages;
+}
+
+/* The same on tensor cores. */
+static bool launch_token_attention(const vug_cuda_step *s, const vug_node *node,
+                                   const vug_cuda_attention_job *attention)
+{
+    const vug_cuda_program *p = s->program;
+    vug_cuda_token_attention_job job = { .attention = *attention };
+    if (!attention->single_tokens || node->at.attn.shared || vug_node_has_past(node) ||
+        attention->token != s->inputs.query || !p->rotated_by[node->in[0].id] ||
+        !vug_cuda_rounds_attention(p, node))
+        return false;
+    job.inputs = inputs_job(s, node);
+    if (!vug_cuda_takes_attention_inputs(&job.inputs))
+        return false;
+    job.attention.pages = side_pages(s, node, attention->tokens);
+    vug_cuda_token_attention(stream_of(s), &job, true);
+    return true;
+}
+
 /* `n` tokens of a job; `run`: they follow one another in a sequence. */
 static void launch_tokens(const vug_cuda_step *s, const vug_node *node,
                           const vug_cuda_attention_job *all, int64_t first, int64_t n, bool run)
@@ -141,11 +166,10 @@ static void launch_tokens(const vug_cuda_step *s, const vug_node *node,
     job.q += first * values;
     job.out += first * values;
     job.tokens = n;
-    job.pages = run ? 0 : (int)vug_cuda_side_pages(node, n, s->inputs.keys);
-    if (job.pages <= VUG_CUDA_BLOCK_PAGES)
-        job.pages = 0;
+    job.pages = run ? 0 : side_pages(s, node, n);
     if (!run)
-        vug_cuda_token_attention(stream_of(s), &job);
+        vug_cuda_token_attention(stream_of(s), &(vug_cuda_token_attention_job){ .attention = job },
+                                 false);
     else if (s->program->device->capability == 9 && vug_cuda_takes_wgmma_attention(&job.cache))
         vug_cuda_wgmma_attention(stream_of(s), &job);
     else
@@ -198,7 +222,7 @@ static void launch_attention(const vug_cuda_step *s, uint32_t id)
         .scale = at->scale,
         .softcap = at->softcap,
     };
-    if (launch_decode_attention(s, id, &job))
+    if (launch_decode_attention(s, id, &job) || launch_token_attention(s, node, &job))
         return;
     if (!at->shared)
         launch_append(s, node);

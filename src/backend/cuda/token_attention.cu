@@ -2,9 +2,11 @@
  * Attention of single tokens over pages on tensor cores by mma, in the order of attention_pages.h.
  * Keys are the rows of the products and queries their columns, which gives the same bits: so a
  * product has room for 8 queries instead of 16, as few share keys. Each warp computes the scores of
- * 16 keys, then the weights of two queries, then a part of the columns of values.
+ * 16 keys, then the weights of two queries, then a part of the columns of values. A kernel also norms
+ * and rotates queries and keys, a row by each warp, and stores keys and values in the cache.
  */
 #include "backend/cuda/attention_pages.h"
+#include "backend/cuda/rotated_lanes.h"
 
 enum {
     WARPS = 4,
@@ -23,15 +25,16 @@ struct token_scores {
 
 template <int width, int terms> struct token_shape {
     static constexpr int columns = width / WARPS;
-    static constexpr int part_bytes = KEYS * width * 2; /* the keys, or the values, of a page */
-    static constexpr int query_bytes = QUERIES * width * 2, weight_bytes = QUERIES * KEYS * 2;
-    static constexpr int bytes =
-            2 * part_bytes + terms * (query_bytes + weight_bytes) + (int)sizeof(token_scores);
+    static constexpr int row_bytes = width * 2;
+    static constexpr int part_bytes = KEYS * row_bytes; /* the keys, or the values, of a page */
+    static constexpr int query_bytes = QUERIES * row_bytes, weight_bytes = QUERIES * KEYS * 2;
+    static constexpr int bytes = 2 * part_bytes + terms * (query_bytes + weight_bytes) +
+                                 2 * row_bytes + (int)sizeof(token_scores);
 };
 
-/* Of a block: addresses of terms of queries and of weights of keys, and of a page. */
+/* Of a block: terms of queries and of weights of keys, a page, and the token's own key and value. */
 struct token_memory {
-    uint8_t *keys, *values, *queries, *weights;
+    uint8_t *keys, *values, *queries, *weights, *own;
     token_scores *scores;
 };
 
@@ -44,7 +47,8 @@ static __device__ __forceinline__ token_memory place_memory(uint8_t *memory)
     m.values = m.keys + shape::part_bytes;
     m.queries = m.values + shape::part_bytes;
     m.weights = m.queries + terms * shape::query_bytes;
-    m.scores = (token_scores *)(m.weights + terms * shape::weight_bytes);
+    m.own = m.weights + terms * shape::weight_bytes;
+    m.scores = (token_scores *)(m.own + 2 * shape::row_bytes);
     return m;
 }
 
@@ -86,6 +90,85 @@ static __device__ __forceinline__ void load_heads(const vug_cuda_attention_job &
         store_query<T, terms>(to + row_layout<width>::at(row, chunk),
                               token_shape<width, terms>::query_bytes, x);
     }
+}
+
+/* ---- queries, keys and values of this step ------------------------------------------------ */
+
+/* Stores a row of queries, of which lanes have elements as in rotated_lanes.h. */
+template <typename T, int width, int terms>
+static __device__ __forceinline__ void store_query_row(uint8_t *to, int row,
+                                                       const float (&x)[width / WARP])
+{
+#pragma unroll
+    for (int i = 0; i < width / WARP; i++) {
+        const int e = threadIdx.x % WARP + i * WARP;
+        uint8_t *at = to + row_layout<width>::at(row, e / CHUNK_ELEMENTS) + e % CHUNK_ELEMENTS * 2;
+        *(uint16_t *)at = (uint16_t)T::pair(x[i], 0);
+        if (terms > 1)
+            *(uint16_t *)(at + token_shape<width, terms>::query_bytes) =
+                    (uint16_t)T::pair(T::rest(x[i]), 0);
+    }
+}
+
+/* Stores a row of keys or values for this block and, if `stores`, in the cache. */
+template <typename T, int width>
+static __device__ __forceinline__ void store_own_row(const kv_part &part, int slot, bool stores,
+                                                     uint8_t *to, const float (&x)[width / WARP])
+{
+    uint16_t *const row = (uint16_t *)(part.element + slot * width * 2);
+#pragma unroll
+    for (int i = 0; i < width / WARP; i++) {
+        const int e = threadIdx.x % WARP + i * WARP;
+        const uint16_t bits = (uint16_t)T::pair(x[i], 0);
+        ((uint16_t *)to)[e] = bits;
+        if (stores)
+            row[e] = bits;
+    }
+}
+
+/* Weights of norms, which a warp loads before the kernel before has ended. */
+template <int n> struct row_norms {
+    float q[n], k[n];
+};
+
+/* Prepares the heads and, if `page` is not NULL, the token's own page, its key and its value. */
+template <typename T, int width, int terms>
+static __device__ __forceinline__ void prepare_rows(const vug_cuda_attention_inputs_job &job,
+                                                    const token_heads &of,
+                                                    const row_norms<width / WARP> &norms,
+                                                    uint8_t *page, const token_memory &m)
+{
+    const int t = (int)of.token, rows = of.n + (page ? 2 : 0);
+    const int64_t kv_row = (of.token * job.k.heads + of.kv_head) * width;
+    const bool stores =
+            of.first % (job.q.heads / job.k.heads) == 0; /* one of those with the head */
+#pragma unroll 1
+    for (int row = threadIdx.x / WARP; row < rows; row += WARPS) {
+        float x[width / WARP];
+        if (row < of.n) {
+            load_lanes(job.q.x + (of.token * job.q.heads + of.first + row) * width, x);
+            rotate_lanes(job.q, job.q_norms, norms.q, t, x);
+            store_query_row<T, width, terms>(m.queries, row, x);
+            continue;
+        }
+        const bool is_value = row > of.n;
+        load_lanes((is_value ? job.store.v : job.k.x) + kv_row, x);
+        if (!is_value)
+            rotate_lanes(job.k, job.k_norms, norms.k, t, x);
+        store_own_row<T, width>(kv_part_at(job.store.cache, page, of.kv_head, is_value),
+                                of.sight.position % KEYS, stores,
+                                m.own + is_value * token_shape<width, terms>::row_bytes, x);
+    }
+}
+
+/* Puts the token's own key, or value, in its place in the page. */
+template <int width>
+static __device__ __forceinline__ void place_own_row(const uint8_t *own, int slot, uint8_t *part)
+{
+    if (threadIdx.x < width / CHUNK_ELEMENTS)
+        *(uint4 *)(part + row_layout<width>::at(slot, threadIdx.x)) =
+                ((const uint4 *)own)[threadIdx.x];
+    __syncthreads();
 }
 
 /* ---- a page ------------------------------------------------------------------------------- */
@@ -316,14 +399,15 @@ static __device__ __forceinline__ void store_results(const vug_cuda_attention_jo
 /* Block (token, heads, page): with partial results the page counts from the first that the token
  * sees, otherwise a block computes all pages. The next keys are loaded while values are multiplied,
  * and the reverse. Pages that earlier steps have filled are loaded before the kernel waits for the
- * one before. */
-template <typename T, int width, int terms>
+ * one before; with `inputs` also the token's own page, where its own row is not there yet. */
+template <typename T, int width, int terms, bool inputs>
 static __global__ void __launch_bounds__(THREADS)
-        token_kernel(const __grid_constant__ vug_cuda_attention_job job)
+        token_kernel(const __grid_constant__ vug_cuda_token_attention_job both)
 {
 #ifdef FITS_MMA_ATTENTION
     using shape = token_shape<width, terms>;
     extern __shared__ __align__(1024) uint8_t memory[];
+    const vug_cuda_attention_job &job = both.attention;
     const token_memory m = place_memory<width, terms>(memory);
     const token_heads of = find_heads(job);
     const int first = of.sight.first / KEYS, last = of.sight.position / KEYS;
@@ -339,21 +423,35 @@ static __global__ void __launch_bounds__(THREADS)
     token_sums<shape::columns> all;
     sums_init(all);
     start_next();
-    const bool is_filled = job.single_tokens && begin < last;
+    const bool is_filled = inputs || (job.single_tokens && begin < last);
     if (!is_filled)
         wait_for_previous();
     load(begin, false);
     load(begin, true);
-    if (is_filled)
+    if constexpr (inputs) {
+        row_norms<width / WARP> norms;
+        load_norm(both.inputs.q, norms.q);
+        load_norm(both.inputs.k, norms.k);
         wait_for_previous();
-    load_heads<T, width, terms>(job, of, m.queries);
+        prepare_rows<T, width, terms>(both.inputs, of, norms, end == last ? pages.at(last) : NULL,
+                                      m);
+    } else {
+        if (is_filled)
+            wait_for_previous();
+        load_heads<T, width, terms>(job, of, m.queries);
+    }
+    const int slot = of.sight.position % KEYS;
     for (int page = begin; page <= end; page++) {
         wait_copies<1>();
+        if (inputs && page == last)
+            place_own_row<width>(m.own, slot, m.keys);
         multiply_keys<T, width, terms>(m);
         __syncthreads();
         load(page + 1, false);
         weigh_page<T, terms>(job, of.sight, page, m);
         wait_copies<1>();
+        if (inputs && page == last)
+            place_own_row<width>(m.own + shape::row_bytes, slot, m.values);
         add_page<T, width, terms>(all, m);
         __syncthreads();
         load(page + 1, true);
@@ -367,21 +465,37 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- launching ---------------------------------------------------------------------------------- */
 
-template <typename T, int width, int terms> struct token_launch {
-    static void launch(cudaStream_t stream, const vug_cuda_attention_job *job)
-    {
-        const int64_t per_kv = job->heads / job->cache.heads,
-                      chunks = (per_kv + QUERIES - 1) / QUERIES;
-        launch_early(stream, token_kernel<T, width, terms>,
-                     dim3((unsigned)job->tokens, (unsigned)(job->cache.heads * chunks),
-                          job->pages > 0 ? (unsigned)job->pages : 1),
-                     THREADS, token_shape<width, terms>::bytes, job->launch, *job);
-        if (job->pages > 0)
-            launch_join<join_rule>(stream, job);
-    }
+bool vug_cuda_takes_attention_inputs(const vug_cuda_attention_inputs_job *job)
+{
+    const vug_cuda_kv_cache *cache = &job->store.cache;
+    const bool is_16_bit = cache->format == VUG_KV_F16 || cache->format == VUG_KV_BF16;
+    const int64_t width = cache->width;
+    return is_16_bit && vug_cuda_rotates_whole_rows(job) && cache->stride == width &&
+           (width == 64 || width == 128 || width == 256);
+}
+
+template <bool inputs> struct token_kernels {
+    template <typename T, int width, int terms> struct of {
+        static void launch(cudaStream_t stream, const vug_cuda_token_attention_job *both)
+        {
+            const vug_cuda_attention_job *job = &both->attention;
+            const int64_t per_kv = job->heads / job->cache.heads,
+                          chunks = (per_kv + QUERIES - 1) / QUERIES;
+            launch_early(stream, token_kernel<T, width, terms, inputs>,
+                         dim3((unsigned)job->tokens, (unsigned)(job->cache.heads * chunks),
+                              job->pages > 0 ? (unsigned)job->pages : 1),
+                         THREADS, token_shape<width, terms>::bytes, job->launch, *both);
+            if (job->pages > 0)
+                launch_join<join_rule>(stream, job);
+        }
+    };
 };
 
-void vug_cuda_token_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
+void vug_cuda_token_attention(cudaStream_t stream, const vug_cuda_token_attention_job *job,
+                              bool inputs)
 {
-    launch_attention<token_launch, VUG_CUDA_MAX_HEAD>(stream, job);
+    if (inputs)
+        launch_attention<token_kernels<true>::of, 256>(stream, job);
+    else
+        launch_attention<token_kernels<false>::of, VUG_CUDA_MAX_HEAD>(stream, job);
 }
