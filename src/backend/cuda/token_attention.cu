@@ -12,6 +12,8 @@ enum {
     WARPS = 4,
     THREADS = WARPS * WARP,
     QUERIES = 8,                    /* of a block */
+    PARTS = 3,                      /* keys or values of a page that a block has or loads */
+    MEMORY_ALIGN = 1024,            /* at least a row of the widest head */
     KEY_LANES = 4,                  /* of a query: lane l has keys 2 l, 2 l + 1, 2 l + 8, .. */
     PAIRS = KEYS / (2 * KEY_LANES), /* of such a lane */
 };
@@ -28,13 +30,21 @@ template <int width, int terms> struct token_shape {
     static constexpr int row_bytes = width * 2;
     static constexpr int part_bytes = KEYS * row_bytes; /* the keys, or the values, of a page */
     static constexpr int query_bytes = QUERIES * row_bytes, weight_bytes = QUERIES * KEYS * 2;
-    static constexpr int bytes = 2 * part_bytes + terms * (query_bytes + weight_bytes) +
-                                 2 * row_bytes + (int)sizeof(token_scores);
+    static constexpr int before_parts =
+            terms * (query_bytes + weight_bytes) + 2 * row_bytes + (int)sizeof(token_scores);
+    /* Chunks of a row are found by flipping bits of an address. */
+    static constexpr int parts_at = (before_parts + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN;
+    /* A block with one page needs no third part. */
+    static constexpr int bytes(bool one_page)
+    {
+        return parts_at + (one_page ? 2 : PARTS) * part_bytes;
+    }
 };
 
-/* Of a block: terms of queries and of weights of keys, a page, and the token's own key and value. */
+/* Of a block: terms of queries and of weights of keys, the token's own key and value, and parts of
+ * pages. */
 struct token_memory {
-    uint8_t *keys, *values, *queries, *weights, *own;
+    uint8_t *queries, *weights, *own, *parts;
     token_scores *scores;
 };
 
@@ -43,12 +53,11 @@ static __device__ __forceinline__ token_memory place_memory(uint8_t *memory)
 {
     using shape = token_shape<width, terms>;
     token_memory m;
-    m.keys = memory;
-    m.values = m.keys + shape::part_bytes;
-    m.queries = m.values + shape::part_bytes;
+    m.queries = memory;
     m.weights = m.queries + terms * shape::query_bytes;
     m.own = m.weights + terms * shape::weight_bytes;
     m.scores = (token_scores *)(m.own + 2 * shape::row_bytes);
+    m.parts = memory + shape::parts_at;
     return m;
 }
 
@@ -201,12 +210,12 @@ static __device__ __forceinline__ void add_step(float *sum, const uint32_t (&a)[
 
 /* The scores of the warp's keys. */
 template <typename T, int width, int terms>
-static __device__ __forceinline__ void multiply_keys(const token_memory &m)
+static __device__ __forceinline__ void multiply_keys(const token_memory &m, const uint8_t *keys)
 {
     const int lane = threadIdx.x % WARP, first = threadIdx.x / WARP * 16;
     const uint32_t q_at = operand_rows<width, terms>(shared_address(m.queries));
     const uint32_t key_at =
-            shared_address(m.keys) + row_layout<width>::at(first + lane % 16, lane / 16);
+            shared_address(keys) + row_layout<width>::at(first + lane % 16, lane / 16);
     float s[4] = { 0 };
     uint32_t q[4];
 #pragma unroll
@@ -299,12 +308,13 @@ template <int columns> static __device__ __forceinline__ void sums_init(token_su
 
 /* Joins a page. */
 template <typename T, int width, int terms, int columns>
-static __device__ __forceinline__ void add_page(token_sums<columns> &all, const token_memory &m)
+static __device__ __forceinline__ void add_page(token_sums<columns> &all, const token_memory &m,
+                                                const uint8_t *values)
 {
     const int lane = threadIdx.x % WARP, chunk = threadIdx.x / WARP * columns / CHUNK_ELEMENTS;
     const uint32_t p_at = operand_rows<KEYS, terms>(shared_address(m.weights));
-    const uint32_t value_at = shared_address(m.values) +
-                              row_layout<width>::at(lane % 8 + lane / 16 * 8, lane / 8 % 2);
+    const uint32_t value_at =
+            shared_address(values) + row_layout<width>::at(lane % 8 + lane / 16 * 8, lane / 8 % 2);
     join_factors by[2];
 #pragma unroll
     for (int r = 0; r < 2; r++) {
@@ -397,16 +407,16 @@ static __device__ __forceinline__ void store_results(const vug_cuda_attention_jo
 /* ---- the kernel --------------------------------------------------------------------------- */
 
 /* Block (token, heads, page): with partial results the page counts from the first that the token
- * sees, otherwise a block computes all pages. The next keys are loaded while values are multiplied,
- * and the reverse. Pages that earlier steps have filled are loaded before the kernel waits for the
- * one before; with `inputs` also the token's own page, where its own row is not there yet. */
+ * sees, otherwise a block computes all pages. Two parts are loaded while another one is multiplied.
+ * Pages that earlier steps have filled are loaded before the kernel waits for the one before; with
+ * `inputs` also the token's own page, where its own row is not there yet. */
 template <typename T, int width, int terms, bool inputs>
 static __global__ void __launch_bounds__(THREADS)
         token_kernel(const __grid_constant__ vug_cuda_token_attention_job both)
 {
 #ifdef FITS_MMA_ATTENTION
     using shape = token_shape<width, terms>;
-    extern __shared__ __align__(1024) uint8_t memory[];
+    extern __shared__ __align__((int)MEMORY_ALIGN) uint8_t memory[];
     const vug_cuda_attention_job &job = both.attention;
     const token_memory m = place_memory<width, terms>(memory);
     const token_heads of = find_heads(job);
@@ -416,18 +426,22 @@ static __global__ void __launch_bounds__(THREADS)
     /* What the block loads ends with its last page. */
     const head_pages pages = { job.page + job.token[of.token].table, of.kv_head,
                                min(of.sight.position + 1, (end + 1) * KEYS) };
-    const auto load = [&](int page, bool values) {
+    /* Part i of a block: the keys of page i / 2 from the first on, or its values. */
+    const auto place_of = [&](int i) { return m.parts + i % PARTS * shape::part_bytes; };
+    const auto load = [&](int i) {
+        const int page = begin + i / 2;
         load_part<T, row_layout<width>, width, THREADS>(job.cache, pages, page, pages.at(page),
-                                                        values, values ? m.values : m.keys);
+                                                        i % 2, place_of(i));
     };
     token_sums<shape::columns> all;
     sums_init(all);
     start_next();
-    const bool is_filled = inputs || (job.single_tokens && begin < last);
+    const bool is_filled = inputs || (job.single_tokens && begin + (PARTS - 1) / 2 < last);
     if (!is_filled)
         wait_for_previous();
-    load(begin, false);
-    load(begin, true);
+#pragma unroll 1
+    for (int i = 0; i < PARTS; i++)
+        load(i);
     if constexpr (inputs) {
         row_norms<width / WARP> norms;
         load_norm(both.inputs.q, norms.q);
@@ -441,20 +455,21 @@ static __global__ void __launch_bounds__(THREADS)
         load_heads<T, width, terms>(job, of, m.queries);
     }
     const int slot = of.sight.position % KEYS;
-    for (int page = begin; page <= end; page++) {
-        wait_copies<1>();
-        if (inputs && page == last)
-            place_own_row<width>(m.own, slot, m.keys);
-        multiply_keys<T, width, terms>(m);
+    for (int page = begin, i = 0; page <= end; page++, i += 2) {
+        const bool has_own = inputs && page == last;
+        wait_copies<PARTS - 1>();
+        if (has_own)
+            place_own_row<width>(m.own, slot, place_of(i));
+        multiply_keys<T, width, terms>(m, place_of(i));
         __syncthreads();
-        load(page + 1, false);
+        load(i + PARTS);
         weigh_page<T, terms>(job, of.sight, page, m);
-        wait_copies<1>();
-        if (inputs && page == last)
-            place_own_row<width>(m.own + shape::row_bytes, slot, m.values);
-        add_page<T, width, terms>(all, m);
+        wait_copies<PARTS - 1>();
+        if (has_own)
+            place_own_row<width>(m.own + shape::row_bytes, slot, place_of(i + 1));
+        add_page<T, width, terms>(all, m, place_of(i + 1));
         __syncthreads();
-        load(page + 1, true);
+        load(i + 1 + PARTS);
     }
     if (job.pages == 0)
         store_results<terms>(job, of, all, *m.scores);
@@ -484,7 +499,8 @@ template <bool inputs> struct token_kernels {
             launch_early(stream, token_kernel<T, width, terms, inputs>,
                          dim3((unsigned)job->tokens, (unsigned)(job->cache.heads * chunks),
                               job->pages > 0 ? (unsigned)job->pages : 1),
-                         THREADS, token_shape<width, terms>::bytes, job->launch, *both);
+                         THREADS, token_shape<width, terms>::bytes(job->pages > 0), job->launch,
+                         *both);
             if (job->pages > 0)
                 launch_join<join_rule>(stream, job);
         }
