@@ -121,6 +121,12 @@ static __device__ __forceinline__ void copy_chunk(uint32_t to, const uint8_t *fr
                  : "memory");
 }
 
+/* Ends a group of copies. */
+static __device__ __forceinline__ void commit_copies(void)
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
 /* Waits until all but the last `n` groups of copies of all threads are there. */
 template <int n> static __device__ __forceinline__ void wait_copies(void)
 {
@@ -215,7 +221,7 @@ static __device__ __forceinline__ void load_part(const vug_cuda_kv_cache &cache,
     if (n > 0)
         load_rows<T, L, width, threads>(cache.format == VUG_KV_Q8,
                                         kv_part_at(cache, memory, from.head, values), n, to);
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    commit_copies();
 }
 
 /* ---- queries -------------------------------------------------------------------------------- */

@@ -439,9 +439,13 @@ static __global__ void __launch_bounds__(THREADS)
     const bool is_filled = inputs || (job.single_tokens && begin + (PARTS - 1) / 2 < last);
     if (!is_filled)
         wait_for_previous();
-#pragma unroll 1
-    for (int i = 0; i < PARTS; i++)
-        load(i);
+    load(0);
+    load(1);
+    static_assert(PARTS == 3, "one more");
+    if (job.pages == 0)
+        load(2);
+    else
+        commit_copies();
     if constexpr (inputs) {
         row_norms<width / WARP> norms;
         load_norm(both.inputs.q, norms.q);
