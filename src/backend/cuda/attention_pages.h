@@ -245,22 +245,10 @@ static __device__ __forceinline__ void store_head(const vug_cuda_attention_job &
 
 /* ---- launching ------------------------------------------------------------------------------ */
 
-static inline const vug_cuda_attention_job &attention_of(const vug_cuda_attention_job &job)
-{
-    return job;
-}
-
-static inline const vug_cuda_attention_job &attention_of(const vug_cuda_token_attention_job &job)
-{
-    return job.attention;
-}
-
 /* launch_attention, with the type and the terms. */
-template <template <typename, int, int> class L, typename T, int terms, int widest,
-          typename job_type>
-static void launch_width(cudaStream_t stream, const job_type *job)
+template <template <typename, int, int> class L, typename T, int terms, int widest, typename J>
+static void launch_width(cudaStream_t stream, int64_t width, const J *job)
 {
-    const int64_t width = attention_of(*job).cache.width;
     if (width <= 64)
         L<T, 64, terms>::launch(stream, job);
     else if (width <= 128)
@@ -271,20 +259,21 @@ static void launch_width(cudaStream_t stream, const job_type *job)
         L<T, widest, terms>::launch(stream, job);
 }
 
-/* Calls L<T, width, terms>::launch with the job's type and terms, and the least of 64, 128, 256 and
- * `widest` columns that hold its heads. */
-template <template <typename, int, int> class L, int widest, typename job_type>
-static void launch_attention(cudaStream_t stream, const job_type *job)
+/* Calls L<T, width, terms>::launch with `job`, with the type and the terms of `of`, and the least of 64,
+ * 128, 256 and `widest` columns that hold its heads. */
+template <template <typename, int, int> class L, int widest, typename J>
+static void launch_attention(cudaStream_t stream, const vug_cuda_attention_job &of, const J *job)
 {
-    const vug_cuda_attention_job &of = attention_of(*job);
+    const int64_t width = of.cache.width;
+    const bool two = of.terms > 1;
     if (of.tokens == 0)
         return;
     if (of.cache.format == VUG_KV_F16)
-        (of.terms > 1 ? launch_width<L, type_f16, 2, widest, job_type>
-                      : launch_width<L, type_f16, 1, widest, job_type>)(stream, job);
+        (two ? launch_width<L, type_f16, 2, widest, J>
+             : launch_width<L, type_f16, 1, widest, J>)(stream, width, job);
     else
-        (of.terms > 1 ? launch_width<L, type_bf16, 2, widest, job_type>
-                      : launch_width<L, type_bf16, 1, widest, job_type>)(stream, job);
+        (two ? launch_width<L, type_bf16, 2, widest, J>
+             : launch_width<L, type_bf16, 1, widest, J>)(stream, width, job);
 }
 
 #endif

@@ -121,12 +121,6 @@ static __device__ __forceinline__ void copy_chunk(uint32_t to, const uint8_t *fr
                  : "memory");
 }
 
-/* Ends a group of copies. */
-static __device__ __forceinline__ void commit_copies(void)
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
 /* Waits until all but the last `n` groups of copies of all threads are there. */
 template <int n> static __device__ __forceinline__ void wait_copies(void)
 {

@@ -81,6 +81,12 @@ static __device__ __forceinline__ uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
+/* Ends a group of asynchronous copies of a thread. */
+static __device__ __forceinline__ void commit_copies(void)
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
 /* Loads stay where they are written: earlier ones would take registers that weights need. */
 static __device__ __forceinline__ uint4 load_shared_words4(uint32_t at)
 {

@@ -171,5 +171,5 @@ template <typename T, int width, int terms> struct run_launch {
 
 void vug_cuda_mma_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
 {
-    launch_attention<run_launch, VUG_CUDA_MAX_HEAD>(stream, job);
+    launch_attention<run_launch, VUG_CUDA_MAX_HEAD>(stream, *job, job);
 }

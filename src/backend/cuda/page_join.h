@@ -163,7 +163,7 @@ static __device__ __forceinline__ void copy_pages(const page_results &pages, int
             copy_elements<1>(scores + i, from + i);
         copy_columns<1>(pages, first, to);
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    commit_copies();
 }
 
 /* A column of the joined pages: up to FEW_PAGES, so that threads need not wait for one another. */

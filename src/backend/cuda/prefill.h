@@ -116,13 +116,13 @@ void vug_cuda_mma_attention(cudaStream_t stream, const vug_cuda_attention_job *j
 
 /* ---- token_attention.cu ---------------------------------------------------------------- */
 
-/* The same of tokens each by itself: with `pages` > 0, at least the pages that a token sees, its
- * pages side by side through `partial`. The results are the same. With `inputs` also what
- * vug_cuda_attention_inputs computes, but for q.out: of a step in which each sequence has one token. */
 typedef struct {
-    vug_cuda_attention_job attention; /* with `inputs`, q is not used */
-    vug_cuda_attention_inputs_job inputs;
+    vug_cuda_attention_job attention;     /* with inputs, q is not used */
+    vug_cuda_attention_inputs_job inputs; /* q.out is not used */
 } vug_cuda_token_attention_job;
+/* The same of tokens each by itself: with `pages` > 0, at least the pages that a token sees, its
+ * pages side by side through `partial`. The results are the same. With `inputs`, in a step of which each
+ * sequence has one token, it also computes what vug_cuda_attention_inputs does. */
 void vug_cuda_token_attention(cudaStream_t stream, const vug_cuda_token_attention_job *job,
                               bool inputs);
 /* Whether there is a kernel for these with `inputs`. */

@@ -33,11 +33,6 @@ static __device__ __forceinline__ void copy_rows(uint32_t to, const uint8_t *fro
                      : "memory");
 }
 
-static __device__ __forceinline__ void commit_copies(void)
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
 /* Fragments of 16 columns of 16 tokens from `token` on: b[0], b[1] of the first eight. */
 static __device__ __forceinline__ void load_tokens(uint32_t rows, int token, int step,
                                                    uint32_t (&b)[4])

@@ -412,12 +412,12 @@ static __device__ __forceinline__ void store_results(const vug_cuda_attention_jo
  * `inputs` also the token's own page, where its own row is not there yet. */
 template <typename T, int width, int terms, bool inputs>
 static __global__ void __launch_bounds__(THREADS)
-        token_kernel(const __grid_constant__ vug_cuda_token_attention_job both)
+        token_kernel(const __grid_constant__ vug_cuda_token_attention_job token_job)
 {
 #ifdef FITS_MMA_ATTENTION
     using shape = token_shape<width, terms>;
     extern __shared__ __align__((int)MEMORY_ALIGN) uint8_t memory[];
-    const vug_cuda_attention_job &job = both.attention;
+    const vug_cuda_attention_job &job = token_job.attention;
     const token_memory m = place_memory<width, terms>(memory);
     const token_heads of = find_heads(job);
     const int first = of.sight.first / KEYS, last = of.sight.position / KEYS;
@@ -441,18 +441,18 @@ static __global__ void __launch_bounds__(THREADS)
         wait_for_previous();
     load(0);
     load(1);
-    static_assert(PARTS == 3, "one more");
+    static_assert(PARTS == 3, "a page, and half of the next one");
     if (job.pages == 0)
         load(2);
     else
         commit_copies();
     if constexpr (inputs) {
         row_norms<width / WARP> norms;
-        load_norm(both.inputs.q, norms.q);
-        load_norm(both.inputs.k, norms.k);
+        load_norm(token_job.inputs.q, norms.q);
+        load_norm(token_job.inputs.k, norms.k);
         wait_for_previous();
-        prepare_rows<T, width, terms>(both.inputs, of, norms, end == last ? pages.at(last) : NULL,
-                                      m);
+        prepare_rows<T, width, terms>(token_job.inputs, of, norms,
+                                      end == last ? pages.at(last) : NULL, m);
     } else {
         if (is_filled)
             wait_for_previous();
@@ -495,16 +495,16 @@ bool vug_cuda_takes_attention_inputs(const vug_cuda_attention_inputs_job *job)
 
 template <bool inputs> struct token_kernels {
     template <typename T, int width, int terms> struct of {
-        static void launch(cudaStream_t stream, const vug_cuda_token_attention_job *both)
+        static void launch(cudaStream_t stream, const vug_cuda_token_attention_job *token_job)
         {
-            const vug_cuda_attention_job *job = &both->attention;
+            const vug_cuda_attention_job *job = &token_job->attention;
             const int64_t per_kv = job->heads / job->cache.heads,
                           chunks = (per_kv + QUERIES - 1) / QUERIES;
             launch_early(stream, token_kernel<T, width, terms, inputs>,
                          dim3((unsigned)job->tokens, (unsigned)(job->cache.heads * chunks),
                               job->pages > 0 ? (unsigned)job->pages : 1),
                          THREADS, token_shape<width, terms>::bytes(job->pages > 0), job->launch,
-                         *both);
+                         *token_job);
             if (job->pages > 0)
                 launch_join<join_rule>(stream, job);
         }
@@ -515,7 +515,7 @@ void vug_cuda_token_attention(cudaStream_t stream, const vug_cuda_token_attentio
                               bool inputs)
 {
     if (inputs)
-        launch_attention<token_kernels<true>::of, 256>(stream, job);
+        launch_attention<token_kernels<true>::of, 256>(stream, job->attention, job);
     else
-        launch_attention<token_kernels<false>::of, VUG_CUDA_MAX_HEAD>(stream, job);
+        launch_attention<token_kernels<false>::of, VUG_CUDA_MAX_HEAD>(stream, job->attention, job);
 }

@@ -302,5 +302,5 @@ bool vug_cuda_takes_wgmma_attention(const vug_cuda_kv_cache *cache)
 
 void vug_cuda_wgmma_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
 {
-    launch_attention<group_launch, WIDEST>(stream, job);
+    launch_attention<group_launch, WIDEST>(stream, *job, job);
 }
