@@ -288,6 +288,9 @@ static void test_attention_is_close_and_the_same_in_chunks(void **state)
         { .heads = 4, .width = 64, .rotates = true },
         { .heads = 8, .width = 128, .rotates = true },
         { .heads = 6, .width = 256, .window = 70, .rotates = true },
+        /* So many that share keys that two or three blocks of token_attention.cu have them. */
+        { .heads = 24, .width = 64, .rotates = true },
+        { .heads = 40, .width = 128, .window = 70, .rotates = true },
     };
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
         check_shape(shapes[i]);
