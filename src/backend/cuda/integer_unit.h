@@ -36,7 +36,8 @@ static __device__ __forceinline__ void multiply(int (&d)[4], const uint2 &a, uin
                  : "r"(a.x), "r"(a.y), "r"(b), "r"(from));
 }
 
-/* Integers from -2^22 up to 2^22 plus these bits are the bits of 1.5 * 2^23 more in F32. */
+/* 1.5 * 2^23 in F32, which counts by 1 there: an integer from -2^22 up to 2^22 more has the bits of that
+ * number. */
 static constexpr int FLOAT_BIAS = 0x4b400000;
 
 /* (bits - FLOAT_BIAS) * by, exactly; by: a power of two. */

@@ -138,7 +138,7 @@ static int side_pages(const vug_cuda_step *s, const vug_node *node, int64_t toke
     return pages <= VUG_CUDA_BLOCK_PAGES ? 0 : pages;
 }
 
-/* The same on tensor cores. */
+/* The same over caches of 16 bits, on tensor cores. */
 static bool launch_token_attention(const vug_cuda_step *s, const vug_node *node,
                                    const vug_cuda_attention_job *attention)
 {

@@ -13,7 +13,7 @@
  * Of a unit of integers n = 256 high + low (row_integers.h) there are four words for each of the
  * lanes 0 to 3, one for each tile, with the high bytes; then those with the low bytes, for lanes 4 to
  * 7. A word of lane t has the columns 2 t, 2 t + 8, 2 t + 1 and 2 t + 9 of its tile, as codes of 4
- * bits lie.
+ * and of 8 bits lie.
  *
  * What other lanes take does not matter: they have columns of the product that nobody reads.
  */

@@ -2,8 +2,9 @@
  * Attention of single tokens over pages on tensor cores by mma, in the order of attention_pages.h.
  * Keys are the rows of the products and queries their columns, which gives the same bits: so a
  * product has room for 8 queries instead of 16, as few share keys. Each warp computes the scores of
- * 16 keys, then the weights of two queries, then a part of the columns of values. A kernel also norms
- * and rotates queries and keys, a row by each warp, and stores keys and values in the cache.
+ * 16 keys, then the weights of two queries, then a part of the columns of values. With `inputs` the
+ * kernel also norms and rotates queries and keys, a row by each warp, and stores keys and values in
+ * the cache.
  */
 #include "backend/cuda/attention_pages.h"
 #include "backend/cuda/rotated_lanes.h"
@@ -135,7 +136,7 @@ static __device__ __forceinline__ void store_own_row(const kv_part &part, int sl
     }
 }
 
-/* Weights of norms, which a warp loads before the kernel before has ended. */
+/* A lane's weights of norms, which it loads before the kernel before has ended. */
 template <int n> struct row_norms {
     float q[n], k[n];
 };

@@ -27,18 +27,18 @@
  *
  * where p is the chain of the block's k16 steps from +0 with the codes, each step with h, then with
  * l; y is the sum of the slices. So scales are applied once for both terms. With integer codes
- * (vug_cuda_takes_integers) x is rounded to integers n first, and h is 256 high and l is low, where n
- * = 256 high + low (row_integers.h). With codes of up to 6 bits all sums of p's chain are multiples
- * of x's scale, and below 2^24 of them, so that p has no error, and integer products have its bits.
- * With codes of 8 bits that holds for each term by itself, so that both are scaled (two passes;
- * vug_cuda_scales_each_term), p(h) and p(l) being the chains with h and with l:
+ * (vug_cuda_takes_integers) x is rounded to integers n first, and h and l are 256 high and low times
+ * its scale, where n = 256 high + low (row_integers.h). With codes of up to 6 bits all sums of p's
+ * chain are multiples of the scale, and below 2^24 of them, so that p has no error, and integer
+ * products have its bits. With codes of 8 bits (vug_cuda_scales_each_term) that holds for the chains
+ * with h and with l by themselves, p(h) and p(l), of which each is scaled, in two passes:
  *
  *     s = fma(scale, p(h), s)
  *     s = fma(scale, p(l), s)
  *
- * The sum of x over 32 columns, which is not rounded so, adds four elements as (x0 +
- * x1) + (x2 + x3), then the eight results pairwise. Every kernel, for any number of rows, gives the
- * bits of this order.
+ * The sum of x over 32 columns, which is not rounded so, adds four elements as (x0 + x1) + (x2 +
+ * x3), then the eight results pairwise. Every kernel, for any number of rows, gives the bits of this
+ * order.
  */
 
 #include <stdint.h>
@@ -131,8 +131,8 @@ static inline HOST_AND_DEVICE_CONSTANT bool vug_cuda_needs_sums(vug_dtype dtype)
     return dtype == VUG_DTYPE_Q4_K || dtype == VUG_DTYPE_MLX4 || dtype == VUG_DTYPE_MLX8;
 }
 
-/* Whether the sum over a block of integer codes is exact for each term of x, but not for both together:
- * codes of 8 bits. */
+/* Whether codes are integers of 8 bits, so that the sum over a block is exact for each term of x, and not
+ * for both together. */
 static inline HOST_AND_DEVICE_CONSTANT bool vug_cuda_scales_each_term(vug_dtype dtype)
 {
     return dtype == VUG_DTYPE_Q8_0 || dtype == VUG_DTYPE_MLX8;
@@ -140,7 +140,7 @@ static inline HOST_AND_DEVICE_CONSTANT bool vug_cuda_scales_each_term(vug_dtype 
 
 /* Whether products with two terms of x and codes of a format take x as integers (row_integers.h), so
  * that the sum p of a block is exact: codes up to 15 in blocks of 32 columns, up to 32 in blocks of
- * 16; or those of its terms are. */
+ * 16; or so that those of both terms are. */
 static inline HOST_AND_DEVICE_CONSTANT bool vug_cuda_takes_integers(vug_dtype dtype)
 {
     return dtype == VUG_DTYPE_Q4_0 || dtype == VUG_DTYPE_Q4_K || dtype == VUG_DTYPE_Q6_K ||
