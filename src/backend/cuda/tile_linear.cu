@@ -113,7 +113,8 @@ static __global__ void pack_kernel(vug_cuda_rows x, int terms, bool apart, bool 
     const int64_t group = blockIdx.y, step = i / WARP, lane = i % WARP;
     const int64_t at = apart ? group / terms * TERMS * terms + lane / 4 * terms + group % terms
                              : group * TERMS + lane / 4;
-    const int term = (int)(at % terms), rounded_term = integers ? 0 : term;
+    const int term = (int)(at % terms);
+    const int rounded_term = integers ? 0 : term; /* BF16 holds the terms of integers */
     if (step >= steps)
         return;
     const float *row = row_of(x, at / terms);
