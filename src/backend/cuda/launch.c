@@ -113,6 +113,20 @@ static void launch_append(const vug_cuda_step *s, const vug_node *node)
     }
 }
 
+/* Pages that are computed side by side, of `tokens` tokens each by itself. */
+static int side_pages(const vug_cuda_step *s, const vug_node *node, int64_t tokens)
+{
+    const int pages = (int)vug_cuda_side_pages(node, tokens, s->inputs.keys);
+    return pages <= VUG_CUDA_BLOCK_PAGES ? 0 : pages;
+}
+
+/* Whether the attention of a step may prepare queries and keys itself: each sequence has one token. */
+static bool may_prepare_inputs(const vug_cuda_step *s, const vug_node *node)
+{
+    return s->tokens == s->in->n_spans && !node->at.attn.shared &&
+           s->program->rotated_by[node->in[0].id];
+}
+
 /* Launches all of the attention of a step in which each sequence has one token; false: there is no
  * kernel for it. */
 static bool launch_decode_attention(const vug_cuda_step *s, uint32_t id,
@@ -120,8 +134,8 @@ static bool launch_decode_attention(const vug_cuda_step *s, uint32_t id,
 {
     const vug_cuda_program *p = s->program;
     const vug_node *node = &p->graph->node[id];
-    if (s->tokens != s->in->n_spans || node->at.attn.shared || !p->rotated_by[node->in[0].id] ||
-        vug_cuda_rounds_attention(p, node) || !vug_cuda_takes_decode_attention(attention))
+    if (!may_prepare_inputs(s, node) || vug_cuda_rounds_attention(p, node) ||
+        !vug_cuda_takes_decode_attention(attention))
         return false;
     const vug_cuda_decode_attention_job job = { .inputs = inputs_job(s, node),
                                                 .attention = *attention,
@@ -131,22 +145,13 @@ static bool launch_decode_attention(const vug_cuda_step *s, uint32_t id,
     return true;
 }
 
-/* Pages that are computed side by side, of `tokens` tokens each by itself. */
-static int side_pages(const vug_cuda_step *s, const vug_node *node, int64_t tokens)
-{
-    const int pages = (int)vug_cuda_side_pages(node, tokens, s->inputs.keys);
-    return pages <= VUG_CUDA_BLOCK_PAGES ? 0 : pages;
-}
-
 /* The same over caches of 16 bits, on tensor cores. */
 static bool launch_token_attention(const vug_cuda_step *s, const vug_node *node,
                                    const vug_cuda_attention_job *attention)
 {
-    const vug_cuda_program *p = s->program;
     vug_cuda_token_attention_job job = { .attention = *attention };
-    if (!attention->single_tokens || node->at.attn.shared || vug_node_has_past(node) ||
-        attention->token != s->inputs.query || !p->rotated_by[node->in[0].id] ||
-        !vug_cuda_rounds_attention(p, node))
+    if (!may_prepare_inputs(s, node) || vug_node_has_past(node) ||
+        attention->token != s->inputs.query || !vug_cuda_rounds_attention(s->program, node))
         return false;
     job.inputs = inputs_job(s, node);
     if (!vug_cuda_takes_attention_inputs(&job.inputs))

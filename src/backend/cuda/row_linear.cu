@@ -335,7 +335,7 @@ static __device__ __forceinline__ void multiply_chunk(float (&sum)[parts][4], ui
 }
 
 /* Stores the sums of a slice of each part. */
-template <typename W, int parts>
+template <int parts>
 static __device__ __forceinline__ void store_slices(row_slice_sums (&to)[parts],
                                                     float (&sum)[parts][4])
 {
@@ -416,7 +416,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
                 parity ^= 1;
             }
         }
-        store_slices<W>(sums[turn], sum);
+        store_slices(sums[turn], sum);
         __syncthreads();
         if (slice > 0)
             continue;

@@ -150,8 +150,8 @@ static __device__ __forceinline__ void prepare_rows(const vug_cuda_attention_inp
 {
     const int t = (int)of.token, rows = of.n + (page ? 2 : 0);
     const int64_t kv_row = (of.token * job.k.heads + of.kv_head) * width;
-    const bool stores =
-            of.first % (job.q.heads / job.k.heads) == 0; /* one of those with the head */
+    /* Of the blocks that share the keys of a head, the first stores the new one. */
+    const bool stores = of.first % (job.q.heads / job.k.heads) == 0;
 #pragma unroll 1
     for (int row = threadIdx.x / WARP; row < rows; row += WARPS) {
         float x[width / WARP];

@@ -140,7 +140,7 @@ static inline HOST_AND_DEVICE_CONSTANT bool vug_cuda_scales_each_term(vug_dtype 
 
 /* Whether products with two terms of x and codes of a format take x as integers (row_integers.h), so
  * that the sum p of a block is exact: codes up to 15 in blocks of 32 columns, up to 32 in blocks of
- * 16; or so that those of both terms are. */
+ * 16. With codes of 8 bits the sum with each term is. */
 static inline HOST_AND_DEVICE_CONSTANT bool vug_cuda_takes_integers(vug_dtype dtype)
 {
     return dtype == VUG_DTYPE_Q4_0 || dtype == VUG_DTYPE_Q4_K || dtype == VUG_DTYPE_Q6_K ||
