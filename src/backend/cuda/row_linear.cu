@@ -8,49 +8,17 @@
  */
 #include <type_traits>
 
-#include "backend/cuda/hopper.h"
 #include "backend/cuda/row_input.h"
+#include "backend/cuda/row_ring.h"
 
 enum {
     RING_LOADS = 4,         /* of a row that wait together */
     RING_BLOCKS = 2,        /* with rings, of a multiprocessor */
-    MAX_STAGES = 3,         /* of a ring */
     MAX_CHUNK = 5,          /* units of a stage */
-    BLOCK_BYTES = 6 * 1024, /* of shared memory that a block takes besides what it asks for */
+    BLOCK_BYTES = 4 * 1024, /* of shared memory that a block takes besides what it asks for */
 };
 
-/* ---- tiles ------------------------------------------------------------------------------- */
-
-/* A tile of 16 outputs of a part. */
-struct row_tile {
-    const uint8_t *from; /* a row of units; NULL: there is none */
-    float *y;            /* its first output */
-    int outputs;         /* that exist */
-};
-
-static __device__ __forceinline__ row_tile tile_of_part(const vug_cuda_tile_job &job, int part,
-                                                        int tile, int row_bytes)
-{
-    return { job.part[part].tiles + (int64_t)tile * row_bytes, job.part[part].y + tile * TILE,
-             (int)job.part[part].out - tile * TILE };
-}
-
-/* Tile `tile` of the job, of part `part` of a pair. */
-template <bool pairs>
-static __device__ __forceinline__ row_tile find_tile(const vug_cuda_tile_job &job, int part,
-                                                     int tile, int tiles, int row_bytes)
-{
-    if (tile >= tiles)
-        return { NULL, NULL, 0 };
-    if (pairs)
-        return tile_of_part(job, part, tile, row_bytes);
-    const int first = tiles_of(job.part[0].out), second = first + tiles_of(job.part[1].out);
-    if (tile < first || job.parts == 1)
-        return tile_of_part(job, 0, tile, row_bytes);
-    if (tile < second || job.parts == 2)
-        return tile_of_part(job, 1, tile - first, row_bytes);
-    return tile_of_part(job, 2, tile - second, row_bytes);
-}
+/* ---- products ---------------------------------------------------------------------------- */
 
 /* What a lane takes of two tiles of x: the first terms, and the second if W is codes. */
 struct bf16_half {
@@ -199,11 +167,12 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
     const int tiles = tiles_of_job(job), row_bytes = row_units * W::bytes;
     row_tile at = find_tile<pairs>(job, 0, blockIdx.x, tiles, row_bytes);
-    const row_parts row = place_row<W>(columns, row_memory);
+    const row_parts row = place_row<W>(job.row, columns, true, row_memory);
     const uint32_t x = shared_address(row_memory) + first * unit_words<W> * 4 + lane_terms<W>();
     W w[units];
+    copied_norms<W> norms;
     start_next();
-    copy_norms(job.row, columns, row);
+    norms.begin(job.row, columns, row);
     at.from += first * W::bytes;
 #pragma unroll
     for (int j = 0; j < units; j++) {
@@ -212,7 +181,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     }
     wait_for_previous();
     if (job.row.norm)
-        compute_row<W>(job.row, columns, job.terms, row);
+        compute_row<W>(job.row, columns, job.terms, row, norms);
     else
         compute_slice<W, row_loads<units>>(job.row.x, columns, job.terms, row,
                                            first * VUG_CUDA_TILE_PAD,
@@ -256,63 +225,6 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
 
 /* ---- the kernel with rings -------------------------------------------------------------------- */
 
-/* How a warp copies its slices ahead: a stage of its ring has `chunk` units of each part. */
-struct row_ring {
-    int chunk, stages;
-};
-
-/* A warp's slice of the tiles of its block, of which copies to its ring begin in this order: each
- * tile in chunks. */
-template <typename W, bool pairs> struct slice_stream {
-    static constexpr int parts = pairs ? 2 : 1;
-    const uint8_t *from[parts]; /* the next chunk */
-    int first, n;               /* units of the slice */
-    int tiles, row_bytes;
-    int tile, left; /* units that are left of it; 0: of all */
-
-    /* The warp's barriers, one for each stage; a lane arrives at one with each copy. */
-    static __device__ __forceinline__ void begin_barriers(uint32_t barrier, int stages)
-    {
-        if (threadIdx.x % WARP == 0) {
-#pragma unroll 1
-            for (int i = 0; i < stages; i++)
-                barrier_init(barrier + 8 * i, 1);
-            show_stores();
-        }
-        __syncwarp();
-    }
-
-    __device__ __forceinline__ void begin(const vug_cuda_tile_job &job, int at)
-    {
-        tile = at;
-        left = tile < tiles ? n : 0;
-#pragma unroll
-        for (int i = 0; i < parts; i++)
-            from[i] = find_tile<pairs>(job, i, tile, tiles, row_bytes).from + first * W::bytes;
-    }
-
-    /* Begins to copy the next chunk, if there is one, which completes on `full`. */
-    __device__ __forceinline__ void copy(const vug_cuda_tile_job &job, int chunk, uint32_t to,
-                                         uint32_t full)
-    {
-        if (left == 0)
-            return;
-        const int units = min(left, chunk), bytes = units * W::bytes;
-        if (threadIdx.x % WARP == 0) {
-            barrier_expect(full, parts * bytes);
-#pragma unroll
-            for (int i = 0; i < parts; i++)
-                bulk_copy(to + i * chunk * W::bytes, from[i], bytes, full);
-        }
-#pragma unroll
-        for (int i = 0; i < parts; i++)
-            from[i] += bytes;
-        left -= units;
-        if (left == 0)
-            begin(job, tile + gridDim.x);
-    }
-};
-
 /* Adds the products of `units` units that lie at `from`, those of the second part `part_bytes` on. */
 template <typename W, int parts>
 static __device__ __forceinline__ void multiply_chunk(float (&sum)[parts][4], uint32_t from,
@@ -336,23 +248,21 @@ static __device__ __forceinline__ void multiply_chunk(float (&sum)[parts][4], ui
 
 /* Stores the sums of a slice of each part. */
 template <int parts>
-static __device__ __forceinline__ void store_slices(row_slice_sums (&to)[parts],
-                                                    float (&sum)[parts][4])
+static __device__ __forceinline__ void store_slices(row_slice_sums *to, float (&sum)[parts][4])
 {
 #pragma unroll
     for (int i = 0; i < parts; i++)
         store_slice(to[i], sum[i], false);
 }
 
-/* A warp copies its slices to a ring in shared memory, so that more of them are on their way than
- * registers hold; one lane does with a bulk copy what loads need all lanes for. Both tiles of a pair
- * are multiplied with the same terms of x. The sums have the order of row_kernel. */
-template <typename W, bool pairs>
+/* A warp copies its slices to a ring, so that more of them are on their way than registers hold. The sums
+ * have the order of row_kernel. */
+template <typename W, bool pairs, bool keeps>
 static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
         ring_row_kernel(const __grid_constant__ vug_cuda_tile_job job, row_ring shape)
 {
 #if __CUDA_ARCH__ >= 900
-    constexpr int parts = pairs ? 2 : 1;
+    constexpr int parts = pairs ? 2 : 1, together = stage_parts<pairs, keeps>;
     extern __shared__ uint4 row_memory[];
     __shared__ row_slice_sums sums[2][parts]; /* of this turn and of the one before */
     __shared__ uint64_t barriers[SLICES][MAX_STAGES];
@@ -360,63 +270,60 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
     const int slice = threadIdx.x / WARP;
     const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
     const int tiles = tiles_of_job(job);
-    const int stage_bytes = parts * shape.chunk * W::bytes,
-              later_bytes = (shape.stages - 1) * stage_bytes;
-    uint4 *const row_at = row_memory + SLICES * stage_bytes / 16;
-    const row_parts row = place_row<W>(columns, row_at);
+    const int slice_bytes = slice_ring<W, pairs, keeps>::stage_bytes(shape),
+              early_bytes = shape.early * slice_bytes,
+              later_bytes = (shape.stages - shape.early) * slice_bytes;
+    uint4 *const row_at = row_memory + SLICES * early_bytes / 16;
+    const row_parts row = place_row<W>(job.row, columns, !keeps, row_at);
     const uint32_t x = shared_address(row_at) + first * unit_words<W> * 4 + lane_terms<W>();
-    /* The stages after the first lie where what a norm needs was. */
-    const uint32_t ring = shared_address(row_memory) + slice * stage_bytes,
-                   later = shared_address(row.x) + slice * later_bytes, end = later + later_bytes;
-    const uint32_t barrier = shared_address(barriers[slice]);
-    slice_stream<W, pairs> stream;
+    slice_ring<W, pairs, keeps> ring;
+    ring.shape = shape;
+    ring.early = shared_address(row_memory) + slice * early_bytes;
+    ring.later = shared_address(row.x) + slice * later_bytes;
+    ring.barrier = shared_address(barriers[slice]);
+    slice_stream<W, pairs, keeps> stream;
     stream.first = first, stream.n = n, stream.tiles = tiles;
     stream.row_bytes = row_units * W::bytes;
-    stream.begin(job, blockIdx.x);
+    stream.begin(job, blockIdx.x, 0);
     start_next();
-    stream.begin_barriers(barrier, shape.stages);
-    stream.copy(job, shape.chunk, ring, barrier);
-    const auto copy_later = [&]() {
-#pragma unroll 1
-        for (int i = 1; i < shape.stages; i++)
-            stream.copy(job, shape.chunk, later + (i - 1) * stage_bytes, barrier + 8 * i);
-    };
+    std::conditional_t<keeps, kept_norms<W>, copied_norms<W>> norms;
+    if (!keeps)
+        norms.begin(job.row, columns, row); /* copies would wait behind those of weights */
+    ring.begin();
+    ring.copy_early(job, stream);
+    if (keeps)
+        norms.begin(job.row, columns, row);
     if (!job.row.norm)
-        copy_later();
-    copy_norms(job.row, columns, row);
+        ring.copy_later(job, stream);
     wait_for_previous();
     if (job.row.norm) {
-        compute_row<W>(job.row, columns, job.terms, row);
+        compute_row<W>(job.row, columns, job.terms, row, norms);
         show_stores();
-        copy_later();
+        ring.copy_later(job, stream);
     } else {
         compute_slice<W, RING_LOADS>(job.row.x, columns, job.terms, row, first * VUG_CUDA_TILE_PAD,
                                      (first + n) * VUG_CUDA_TILE_PAD);
     }
-    uint32_t at = ring, full = barrier, parity = 0;
 #pragma unroll 1
     for (int tile = blockIdx.x, turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
-        float sum[parts][4] = {};
-        uint32_t x_at = x;
-        const float *numbers = row.numbers + first * unit_numbers<W>;
 #pragma unroll 1
-        for (int left = n; left > 0; left -= shape.chunk) {
-            barrier_wait(full, parity);
-            const int units = min(left, shape.chunk);
-            multiply_chunk<W>(sum, at, shape.chunk * W::bytes, units, x_at, numbers);
-            x_at += units * unit_words<W> * 4;
-            numbers += units * unit_numbers<W>;
-            __syncwarp();
-            stream.copy(job, shape.chunk, at, full);
-            at = full == barrier ? later : at + stage_bytes;
-            full += 8;
-            if (at == end) {
-                at = ring;
-                full = barrier;
-                parity ^= 1;
+        for (int part = 0; part < parts; part += together) {
+            float sum[together][4] = {};
+            uint32_t x_at = x;
+            const float *numbers = row.numbers + first * unit_numbers<W>;
+#pragma unroll 1
+            for (int left = n; left > 0; left -= shape.chunk) {
+                const int units = min(left, shape.chunk);
+                barrier_wait(ring.full, ring.parity);
+                multiply_chunk<W>(sum, ring.at, shape.chunk * W::bytes, units, x_at, numbers);
+                x_at += units * unit_words<W> * 4;
+                numbers += units * unit_numbers<W>;
+                __syncwarp();
+                stream.copy(job, shape.chunk, ring.at, ring.full);
+                ring.next();
             }
+            store_slices(sums[turn] + part, sum);
         }
-        store_slices(sums[turn], sum);
         __syncthreads();
         if (slice > 0)
             continue;
@@ -436,7 +343,7 @@ static void launch_row(cudaStream_t stream, const vug_cuda_tile_job *job)
     const int most = job->processors * blocks_of(units * (int)sizeof(W)),
               tiles = tiles_of_job(*job);
     launch_early(stream, row_kernel<W, units, pairs>, dim3((unsigned)(tiles < most ? tiles : most)),
-                 SLICE_THREADS, row_bytes<W>(job->row, job->columns), job->launch, *job);
+                 SLICE_THREADS, row_bytes<W>(job->row, job->columns, true), job->launch, *job);
 }
 
 template <typename W, int units>
@@ -478,66 +385,112 @@ static int device_attribute(cudaDeviceAttr attribute)
     return value;
 }
 
-/* The shared memory of a block with a ring. */
-template <typename W> static size_t ring_bytes(const vug_cuda_tile_job *job, row_ring shape)
+/* The shared memory of a multiprocessor for each of its blocks with rings. */
+static size_t ring_block_bytes(void)
 {
-    const int parts = job->activation == VUG_OP_LINEAR ? 1 : 2;
-    const vug_cuda_row plain = {};
-    const size_t stage = (size_t)(SLICES * parts * shape.chunk * W::bytes),
-                 later = (size_t)(shape.stages - 1) * stage;
-    const size_t terms = row_bytes<W>(plain, job->columns),
-                 normed = row_bytes<W>(job->row, job->columns) - terms;
-    return stage + terms + (later > normed ? later : normed);
+    return (size_t)device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / RING_BLOCKS -
+           BLOCK_BYTES;
+}
+
+/* The units of the longest slice of rows of so many columns. */
+static int slice_units(int64_t columns)
+{
+    return ((int)vug_cuda_padded(columns) / VUG_CUDA_TILE_PAD + SLICES - 1) / SLICES;
+}
+
+/* The shared memory of a block with a ring. */
+template <typename W, bool pairs, bool keeps>
+static size_t ring_bytes(const vug_cuda_tile_job *job, row_ring shape)
+{
+    const size_t stage = (size_t)(SLICES * slice_ring<W, pairs, keeps>::stage_bytes(shape)),
+                 later = (size_t)(shape.stages - shape.early) * stage;
+    const size_t row = row_bytes<W>(job->row, job->columns, !keeps),
+                 x = before_x<W>((int)job->columns, job->row.add != NULL, !keeps) * sizeof(float),
+                 normed = row - x;
+    return (size_t)shape.early * stage + x + (later > normed ? later : normed);
 }
 
 /* The ring with the largest chunks, up to MAX_CHUNK, of which RING_BLOCKS blocks have two stages on
- * a multiprocessor, and with as many stages as they have room for and use; no stages: there is
- * none. */
-template <typename W> static row_ring choose_ring(const vug_cuda_tile_job *job)
+ * a multiprocessor, and with as many stages as fit and are used; no stages: there is none. */
+template <typename W, bool pairs, bool keeps>
+static row_ring choose_ring(const vug_cuda_tile_job *job)
 {
-    enum { BULK_COPIES = 9, LEAST_CHUNK = 2 };
-    if (device_attribute(cudaDevAttrComputeCapabilityMajor) < BULK_COPIES)
-        return { 0, 0 };
-    const size_t room =
-            (size_t)device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / RING_BLOCKS;
-    const int n = ((int)vug_cuda_padded(job->columns) / VUG_CUDA_TILE_PAD + SLICES - 1) / SLICES;
-    const int blocks = RING_BLOCKS * job->processors,
-              turns = (tiles_of_job(*job) + blocks - 1) / blocks;
+    enum { LEAST_CHUNK = 2 };
+    const row_ring none = { 0, 0, 0 };
+    const size_t most_bytes = ring_block_bytes();
+    const int n = slice_units(job->columns), blocks = RING_BLOCKS * job->processors,
+              turns = (tiles_of_job(*job) + blocks - 1) / blocks * (pairs ? 2 : 1) /
+                      stage_parts<pairs, keeps>;
+    const auto shape_of = [](int chunk, int stages) {
+        return row_ring{ chunk, stages, keeps ? stages : 1 };
+    };
+    const auto fits = [&](int chunk, int stages) {
+        return ring_bytes<W, pairs, keeps>(job, shape_of(chunk, stages)) <= most_bytes;
+    };
     for (int chunks = 1; chunks <= n; chunks++) {
-        row_ring shape = { (n + chunks - 1) / chunks, turns * chunks < 2 ? 1 : 2 };
-        if (shape.chunk < LEAST_CHUNK && chunks > 1)
+        const int chunk = (n + chunks - 1) / chunks, most = min(turns * chunks, (int)MAX_STAGES);
+        int stages = min(most, 2);
+        if (chunk < LEAST_CHUNK && chunks > 1)
             break;
-        if (shape.chunk > MAX_CHUNK || ring_bytes<W>(job, shape) + BLOCK_BYTES > room)
+        if (chunk > MAX_CHUNK || !fits(chunk, stages))
             continue;
-        while (shape.stages < MAX_STAGES && shape.stages < turns * chunks &&
-               ring_bytes<W>(job, { shape.chunk, shape.stages + 1 }) + BLOCK_BYTES <= room)
-            shape.stages++;
-        return shape;
+        while (stages < most && fits(chunk, stages + 1))
+            stages++;
+        return shape_of(chunk, stages);
     }
-    return { 0, 0 };
+    return none;
 }
 
-template <typename W, bool pairs>
-static void launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job, row_ring shape)
+/* false: there is no ring. */
+template <typename W, bool pairs, bool keeps>
+static bool launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     const int most = RING_BLOCKS * job->processors, tiles = tiles_of_job(*job);
-    launch_early(stream, ring_row_kernel<W, pairs>, dim3((unsigned)(tiles < most ? tiles : most)),
-                 SLICE_THREADS, ring_bytes<W>(job, shape), job->launch, *job, shape);
+    const row_ring shape = choose_ring<W, pairs, keeps>(job);
+    if (shape.stages == 0)
+        return false;
+    launch_early(stream, ring_row_kernel<W, pairs, keeps>,
+                 dim3((unsigned)(tiles < most ? tiles : most)), SLICE_THREADS,
+                 ring_bytes<W, pairs, keeps>(job, shape), job->launch, *job, shape);
+    return true;
+}
+
+/* Whether threads keep the weights of norms in registers: if copies of two norms, beside their rows, leave
+ * too little memory for the slices of a pair. Otherwise copies are faster. All products do the same, those
+ * without a norm by the width of their outputs: they follow one another, and then run the same
+ * instructions. */
+template <typename W> static bool keeps_norms(const vug_cuda_tile_job *job)
+{
+    enum { ROWS = 4, PARTS = 2 };
+    static_assert(MAX_KEPT_ROW <= MAX_CHUNK * SLICES * VUG_CUDA_TILE_PAD, "a stage has a slice");
+    const int64_t width = job->row.norm ? job->columns : job->part[0].out;
+    return width <= MAX_KEPT_ROW && (size_t)(PARTS * SLICES * slice_units(width) * W::bytes) +
+                                                    (size_t)(ROWS * width) * sizeof(float) >
+                                            ring_block_bytes();
+}
+
+template <typename W, bool keeps>
+static bool launch_copied(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    return (job->activation == VUG_OP_LINEAR ? launch_ring<W, false, keeps>
+                                             : launch_ring<W, true, keeps>)(stream, job);
 }
 
 /* With codes as operands, from a ring if the device can have one. With weights as operands a ring
  * has not been found faster. */
-template <int dtype> static void launch_copied(cudaStream_t stream, const vug_cuda_tile_job *job)
+template <int dtype> static void launch_rings(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
+    enum { BULK_COPIES = 9, BYTES = TILE * TILE * UNIT };
     constexpr bool integers = vug_cuda_takes_integers((vug_dtype)dtype);
     using W = std::conditional_t<integers, integer_unit<dtype>, code_unit<dtype>>;
-    const row_ring shape = choose_ring<W>(job);
-    if (shape.stages == 0)
+    bool launched = false;
+    if (device_attribute(cudaDevAttrComputeCapabilityMajor) >= BULK_COPIES) {
+        if constexpr (W::bytes >= BYTES)
+            launched = keeps_norms<W>(job) && launch_copied<W, true>(stream, job);
+        launched = launched || launch_copied<W, false>(stream, job);
+    }
+    if (!launched)
         launch_codes<W>(stream, job);
-    else if (job->activation == VUG_OP_LINEAR)
-        launch_ring<W, false>(stream, job, shape);
-    else
-        launch_ring<W, true>(stream, job, shape);
 }
 
 bool vug_cuda_takes_single_row(int64_t columns, bool normed)
@@ -550,7 +503,7 @@ void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
     switch (job->format) {
 #define X(format)                                                                       \
     case VUG_DTYPE_##format:                                                            \
-        (job->terms > 1 ? launch_copied<VUG_DTYPE_##format>                             \
+        (job->terms > 1 ? launch_rings<VUG_DTYPE_##format>                              \
                         : launch_codes<rounded_unit<VUG_DTYPE_##format>>)(stream, job); \
         break;
         BLOCK_TILE_FORMATS(X)

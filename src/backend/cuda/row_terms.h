@@ -29,6 +29,7 @@ static const uint32_t ALL_LANES = 0xffffffffu;
 enum {
     MAX_ROW = 24576,        /* columns that fit into shared memory */
     MAX_NORMED_ROW = 10240, /* with the operands of norms and sums */
+    MAX_KEPT_ROW = 2560,    /* with the weights of norms in registers */
     UNIT_BLOCKS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
 };
 
@@ -72,22 +73,33 @@ template <typename W> static __host__ __device__ __forceinline__ int numbers_str
     return row_stride((int)vug_cuda_padded(n) / VUG_CUDA_TILE_PAD * unit_numbers<W>);
 }
 
-template <typename W> static size_t row_bytes(const vug_cuda_row &r, int64_t n)
+/* The floats before those of x: of terms and numbers. If norms are not copied, the row that is added lies
+ * in their place until they are known. */
+template <typename W>
+static __host__ __device__ __forceinline__ int before_x(int n, bool adds, bool copies)
 {
-    const int parts = r.norm ? 2 + (r.add != NULL) + (r.add_norm != NULL) : 0;
-    return (size_t)(terms_stride<W>((int)n) + numbers_stride<W>((int)n) +
-                    parts * row_stride((int)n)) *
-           sizeof(float);
+    const int terms = terms_stride<W>(n) + numbers_stride<W>(n), add = row_stride(n);
+    return adds && !copies && add > terms ? add : terms;
 }
 
-template <typename W> static __device__ __forceinline__ row_parts place_row(int n, void *memory)
+/* Of a row; copies: the weights of norms are copied to shared memory, too. */
+template <typename W> static size_t row_bytes(const vug_cuda_row &r, int64_t n, bool copies)
+{
+    const bool adds = r.add != NULL;
+    const int rows = !r.norm ? 0 : copies ? 2 + adds + (r.add_norm != NULL) : 1;
+    return (size_t)(before_x<W>((int)n, adds, copies) + rows * row_stride((int)n)) * sizeof(float);
+}
+
+template <typename W>
+static __device__ __forceinline__ row_parts place_row(const vug_cuda_row &r, int n, bool copies,
+                                                      void *memory)
 {
     row_parts parts;
     parts.terms = (uint32_t *)memory;
     parts.numbers = (float *)(parts.terms + terms_stride<W>(n));
-    parts.x = parts.numbers + numbers_stride<W>(n);
+    parts.x = (float *)memory + before_x<W>(n, r.add != NULL, copies);
     parts.norm = parts.x + row_stride(n);
-    parts.add = parts.norm + row_stride(n);
+    parts.add = copies ? parts.norm + row_stride(n) : (float *)memory;
     parts.add_norm = parts.add + row_stride(n);
     return parts;
 }

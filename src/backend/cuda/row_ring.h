@@ -1,0 +1,158 @@
+#ifndef VUG_BACKEND_CUDA_ROW_RING_H
+#define VUG_BACKEND_CUDA_ROW_RING_H
+
+/*
+ * The tiles of a product of a single row (row_linear.cu), and how a warp copies its slices of them ahead,
+ * to a ring of stages in shared memory: one lane does with a bulk copy what loads need all lanes for.
+ */
+
+#include "backend/cuda/hopper.h"
+#include "backend/cuda/row_terms.h"
+
+enum { MAX_STAGES = 3 }; /* of a ring */
+
+/* A tile of 16 outputs of a part. */
+struct row_tile {
+    const uint8_t *from; /* a row of units; NULL: there is none */
+    float *y;            /* its first output */
+    int outputs;         /* that exist */
+};
+
+static __device__ __forceinline__ row_tile tile_of_part(const vug_cuda_tile_job &job, int part,
+                                                        int tile, int row_bytes)
+{
+    return { job.part[part].tiles + (int64_t)tile * row_bytes, job.part[part].y + tile * TILE,
+             (int)job.part[part].out - tile * TILE };
+}
+
+/* Tile `tile` of the job, of part `part` of a pair. */
+template <bool pairs>
+static __device__ __forceinline__ row_tile find_tile(const vug_cuda_tile_job &job, int part,
+                                                     int tile, int tiles, int row_bytes)
+{
+    if (tile >= tiles)
+        return { NULL, NULL, 0 };
+    if (pairs)
+        return tile_of_part(job, part, tile, row_bytes);
+    const int first = tiles_of(job.part[0].out), second = first + tiles_of(job.part[1].out);
+    if (tile < first || job.parts == 1)
+        return tile_of_part(job, 0, tile, row_bytes);
+    if (tile < second || job.parts == 2)
+        return tile_of_part(job, 1, tile - first, row_bytes);
+    return tile_of_part(job, 2, tile - second, row_bytes);
+}
+
+/* A stage of a ring has `chunk` units. The first `early` stages lie before the row and are filled at once;
+ * the others lie where what a norm needs was, and are filled when the row is computed. */
+struct row_ring {
+    int chunk, stages, early;
+};
+
+/* Parts that are multiplied together, with the same terms of x, and that a stage has. keeps: threads have
+ * the weights of norms in registers, and a stage has one part. */
+template <bool pairs, bool keeps> static constexpr int stage_parts = pairs && !keeps ? 2 : 1;
+
+/* A warp's slice of the tiles of its block, of which copies to its ring begin in this order: tiles, and
+ * of each the parts, in chunks. */
+template <typename W, bool pairs, bool keeps> struct slice_stream {
+    static constexpr int together = stage_parts<pairs, keeps>;
+    const uint8_t *from[together]; /* the next chunk */
+    int first, n;                  /* units of the slice */
+    int tiles, row_bytes;
+    int tile, part, left; /* units that are left of the part; 0: of all */
+
+    __device__ __forceinline__ void begin(const vug_cuda_tile_job &job, int at, int at_part)
+    {
+        tile = at;
+        part = at_part;
+        left = tile < tiles ? n : 0;
+#pragma unroll
+        for (int i = 0; i < together; i++)
+            from[i] =
+                    find_tile<pairs>(job, part + i, tile, tiles, row_bytes).from + first * W::bytes;
+    }
+
+    /* Begins to copy the next chunk, if there is one, which completes on `full`. */
+    __device__ __forceinline__ void copy(const vug_cuda_tile_job &job, int chunk, uint32_t to,
+                                         uint32_t full)
+    {
+        if (left == 0)
+            return;
+        const int units = min(left, chunk), bytes = units * W::bytes;
+        if (threadIdx.x % WARP == 0) {
+            barrier_expect(full, together * bytes);
+#pragma unroll
+            for (int i = 0; i < together; i++)
+                bulk_copy(to + i * chunk * W::bytes, from[i], bytes, full);
+        }
+#pragma unroll
+        for (int i = 0; i < together; i++)
+            from[i] += bytes;
+        left -= units;
+        if (left > 0)
+            return;
+        if (pairs && part + together < 2)
+            begin(job, tile, part + together);
+        else
+            begin(job, tile + gridDim.x, 0);
+    }
+};
+
+/* A warp's ring: where its stages are, each with a barrier at which a lane arrives with a copy, and which
+ * stage is next. */
+template <typename W, bool pairs, bool keeps> struct slice_ring {
+    row_ring shape;
+    uint32_t early, later; /* the first stage, and the first of those behind the row */
+    uint32_t barrier;      /* the first */
+    uint32_t at, full, parity;
+
+    static __host__ __device__ __forceinline__ int stage_bytes(const row_ring &shape)
+    {
+        return stage_parts<pairs, keeps> * shape.chunk * W::bytes;
+    }
+
+    __device__ __forceinline__ void begin(void)
+    {
+        if (threadIdx.x % WARP == 0) {
+#pragma unroll 1
+            for (int i = 0; i < shape.stages; i++)
+                barrier_init(barrier + 8 * i, 1);
+            show_stores();
+        }
+        __syncwarp();
+        at = early;
+        full = barrier;
+        parity = 0;
+    }
+
+    __device__ __forceinline__ void copy_early(const vug_cuda_tile_job &job,
+                                               slice_stream<W, pairs, keeps> &from) const
+    {
+#pragma unroll 1
+        for (int i = 0; i < shape.early; i++)
+            from.copy(job, shape.chunk, early + i * stage_bytes(shape), barrier + 8 * i);
+    }
+
+    __device__ __forceinline__ void copy_later(const vug_cuda_tile_job &job,
+                                               slice_stream<W, pairs, keeps> &from) const
+    {
+#pragma unroll 1
+        for (int i = shape.early; i < shape.stages; i++)
+            from.copy(job, shape.chunk, later + (i - shape.early) * stage_bytes(shape),
+                      barrier + 8 * i);
+    }
+
+    /* Goes on to the next stage. */
+    __device__ __forceinline__ void next(void)
+    {
+        at = full == barrier + 8 * (shape.early - 1) ? later : at + stage_bytes(shape);
+        full += 8;
+        if (full == barrier + 8 * shape.stages) {
+            at = early;
+            full = barrier;
+            parity ^= 1;
+        }
+    }
+};
+
+#endif
