@@ -259,7 +259,7 @@ static __device__ __forceinline__ void store_slices(row_slice_sums *to, float (&
  * have the order of row_kernel. */
 template <typename W, bool pairs, bool keeps>
 static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
-        ring_row_kernel(const __grid_constant__ vug_cuda_tile_job job, row_ring shape)
+        ring_row_kernel(const __grid_constant__ vug_cuda_tile_job job, ring_shape shape)
 {
 #if __CUDA_ARCH__ >= 900
     constexpr int parts = pairs ? 2 : 1, together = stage_parts<pairs, keeps>;
@@ -388,8 +388,8 @@ static int device_attribute(cudaDeviceAttr attribute)
 /* The shared memory of a multiprocessor for each of its blocks with rings. */
 static size_t ring_block_bytes(void)
 {
-    return (size_t)device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / RING_BLOCKS -
-           BLOCK_BYTES;
+    const int bytes = device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / RING_BLOCKS;
+    return (size_t)max(bytes - BLOCK_BYTES, 0);
 }
 
 /* The units of the longest slice of rows of so many columns. */
@@ -400,7 +400,7 @@ static int slice_units(int64_t columns)
 
 /* The shared memory of a block with a ring. */
 template <typename W, bool pairs, bool keeps>
-static size_t ring_bytes(const vug_cuda_tile_job *job, row_ring shape)
+static size_t ring_bytes(const vug_cuda_tile_job *job, ring_shape shape)
 {
     const size_t stage = (size_t)(SLICES * slice_ring<W, pairs, keeps>::stage_bytes(shape)),
                  later = (size_t)(shape.stages - shape.early) * stage;
@@ -413,16 +413,16 @@ static size_t ring_bytes(const vug_cuda_tile_job *job, row_ring shape)
 /* The ring with the largest chunks, up to MAX_CHUNK, of which RING_BLOCKS blocks have two stages on
  * a multiprocessor, and with as many stages as fit and are used; no stages: there is none. */
 template <typename W, bool pairs, bool keeps>
-static row_ring choose_ring(const vug_cuda_tile_job *job)
+static ring_shape choose_ring(const vug_cuda_tile_job *job)
 {
     enum { LEAST_CHUNK = 2 };
-    const row_ring none = { 0, 0, 0 };
+    const ring_shape none = { 0, 0, 0 };
     const size_t most_bytes = ring_block_bytes();
     const int n = slice_units(job->columns), blocks = RING_BLOCKS * job->processors,
               turns = (tiles_of_job(*job) + blocks - 1) / blocks * (pairs ? 2 : 1) /
                       stage_parts<pairs, keeps>;
     const auto shape_of = [](int chunk, int stages) {
-        return row_ring{ chunk, stages, keeps ? stages : 1 };
+        return ring_shape{ chunk, stages, keeps ? stages : 1 };
     };
     const auto fits = [&](int chunk, int stages) {
         return ring_bytes<W, pairs, keeps>(job, shape_of(chunk, stages)) <= most_bytes;
@@ -446,7 +446,7 @@ template <typename W, bool pairs, bool keeps>
 static bool launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     const int most = RING_BLOCKS * job->processors, tiles = tiles_of_job(*job);
-    const row_ring shape = choose_ring<W, pairs, keeps>(job);
+    const ring_shape shape = choose_ring<W, pairs, keeps>(job);
     if (shape.stages == 0)
         return false;
     launch_early(stream, ring_row_kernel<W, pairs, keeps>,
@@ -470,7 +470,7 @@ template <typename W> static bool keeps_norms(const vug_cuda_tile_job *job)
 }
 
 template <typename W, bool keeps>
-static bool launch_copied(cudaStream_t stream, const vug_cuda_tile_job *job)
+static bool try_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     return (job->activation == VUG_OP_LINEAR ? launch_ring<W, false, keeps>
                                              : launch_ring<W, true, keeps>)(stream, job);
@@ -486,8 +486,8 @@ template <int dtype> static void launch_rings(cudaStream_t stream, const vug_cud
     bool launched = false;
     if (device_attribute(cudaDevAttrComputeCapabilityMajor) >= BULK_COPIES) {
         if constexpr (W::bytes >= BYTES)
-            launched = keeps_norms<W>(job) && launch_copied<W, true>(stream, job);
-        launched = launched || launch_copied<W, false>(stream, job);
+            launched = keeps_norms<W>(job) && try_ring<W, true>(stream, job);
+        launched = launched || try_ring<W, false>(stream, job);
     }
     if (!launched)
         launch_codes<W>(stream, job);

@@ -44,7 +44,7 @@ static __device__ __forceinline__ row_tile find_tile(const vug_cuda_tile_job &jo
 
 /* A stage of a ring has `chunk` units. The first `early` stages lie before the row and are filled at once;
  * the others lie where what a norm needs was, and are filled when the row is computed. */
-struct row_ring {
+struct ring_shape {
     int chunk, stages, early;
 };
 
@@ -101,12 +101,12 @@ template <typename W, bool pairs, bool keeps> struct slice_stream {
 /* A warp's ring: where its stages are, each with a barrier at which a lane arrives with a copy, and which
  * stage is next. */
 template <typename W, bool pairs, bool keeps> struct slice_ring {
-    row_ring shape;
+    ring_shape shape;
     uint32_t early, later; /* the first stage, and the first of those behind the row */
     uint32_t barrier;      /* the first */
     uint32_t at, full, parity;
 
-    static __host__ __device__ __forceinline__ int stage_bytes(const row_ring &shape)
+    static __host__ __device__ __forceinline__ int stage_bytes(const ring_shape &shape)
     {
         return stage_parts<pairs, keeps> * shape.chunk * W::bytes;
     }
