@@ -98,13 +98,12 @@ template <typename W, bool pairs, bool keeps> struct slice_stream {
     }
 };
 
-/* A warp's ring: where its stages are, each with a barrier at which a lane arrives with a copy, and which
- * stage is next. */
+/* A warp's ring: where its stages are, each with a barrier at which a lane arrives with a copy. */
 template <typename W, bool pairs, bool keeps> struct slice_ring {
     ring_shape shape;
-    uint32_t early, later; /* the first stage, and the first of those behind the row */
-    uint32_t barrier;      /* the first */
-    uint32_t at, full, parity;
+    uint32_t early, later;     /* the first stage, and the first of those behind the row */
+    uint32_t barrier;          /* the first */
+    uint32_t at, full, parity; /* the next stage, its barrier, and the phase that it waits for */
 
     static __host__ __device__ __forceinline__ int stage_bytes(const ring_shape &shape)
     {
