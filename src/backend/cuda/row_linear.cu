@@ -134,8 +134,7 @@ static __device__ __forceinline__ float sum_slices(const row_slice_sums &y, int 
 }
 
 /* Stores the outputs of a tile, as one warp. */
-template <bool pairs>
-static __device__ __forceinline__ void finish_tile(const vug_cuda_tile_job &job,
+static __device__ __forceinline__ void finish_tile(const vug_cuda_tile_job &job, bool pairs,
                                                    const row_slice_sums *sums, const row_tile &of)
 {
     const int lane = threadIdx.x % WARP;
@@ -166,7 +165,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     const int slice = threadIdx.x / WARP;
     const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
     const int tiles = tiles_of_job(job), row_bytes = row_units * W::bytes;
-    row_tile at = find_tile<pairs>(job, 0, blockIdx.x, tiles, row_bytes);
+    row_tile at = find_tile(job, pairs, 0, blockIdx.x, tiles, row_bytes);
     const row_parts row = place_row<W>(job.row, columns, true, row_memory);
     const uint32_t x = shared_address(row_memory) + first * unit_words<W> * 4 + lane_terms<W>();
     W w[units];
@@ -192,8 +191,8 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
 #pragma unroll
         for (int part = 0; part < parts; part++) {
             row_tile next = part + 1 < parts
-                                    ? find_tile<pairs>(job, 1, tile, tiles, row_bytes)
-                                    : find_tile<pairs>(job, 0, tile + gridDim.x, tiles, row_bytes);
+                                    ? find_tile(job, pairs, 1, tile, tiles, row_bytes)
+                                    : find_tile(job, pairs, 0, tile + gridDim.x, tiles, row_bytes);
             const uint8_t *from = at.from;
             const bool more = next.from != NULL;
             next.from += first * W::bytes;
@@ -219,7 +218,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
         __syncthreads();
         if (slice > 0)
             continue;
-        finish_tile<pairs>(job, sums[turn], of);
+        finish_tile(job, pairs, sums[turn], of);
     }
 }
 
@@ -257,32 +256,31 @@ static __device__ __forceinline__ void store_slices(row_slice_sums *to, float (&
 
 /* A warp copies its slices to a ring, so that more of them are on their way than registers hold. The sums
  * have the order of row_kernel. */
-template <typename W, bool pairs, bool keeps>
+template <typename W, bool keeps, int together>
 static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
         ring_row_kernel(const __grid_constant__ vug_cuda_tile_job job, ring_shape shape)
 {
 #if __CUDA_ARCH__ >= 900
-    constexpr int parts = pairs ? 2 : 1, together = stage_parts<pairs, keeps>;
     extern __shared__ uint4 row_memory[];
-    __shared__ row_slice_sums sums[2][parts]; /* of this turn and of the one before */
+    __shared__ row_slice_sums sums[2][keeps ? 2 : together]; /* of this turn and the one before */
     __shared__ uint64_t barriers[SLICES][MAX_STAGES];
+    const bool pairs = together > 1 || (keeps && job.activation != VUG_OP_LINEAR);
     const int columns = (int)job.columns, row_units = (int)vug_cuda_padded(columns) / TILE / UNIT;
     const int slice = threadIdx.x / WARP;
     const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
     const int tiles = tiles_of_job(job);
-    const int slice_bytes = slice_ring<W, pairs, keeps>::stage_bytes(shape),
-              early_bytes = shape.early * slice_bytes,
-              later_bytes = (shape.stages - shape.early) * slice_bytes;
+    slice_ring<W, keeps, together> ring;
+    const int early = ring.early_stages(shape), stage_bytes = ring.stage_bytes(shape),
+              early_bytes = early * stage_bytes, later_bytes = (shape.stages - early) * stage_bytes;
     uint4 *const row_at = row_memory + SLICES * early_bytes / 16;
     const row_parts row = place_row<W>(job.row, columns, !keeps, row_at);
     const uint32_t x = shared_address(row_at) + first * unit_words<W> * 4 + lane_terms<W>();
-    slice_ring<W, pairs, keeps> ring;
     ring.shape = shape;
     ring.early = shared_address(row_memory) + slice * early_bytes;
     ring.later = shared_address(row.x) + slice * later_bytes;
     ring.barrier = shared_address(barriers[slice]);
-    slice_stream<W, pairs, keeps> stream;
-    stream.first = first, stream.n = n, stream.tiles = tiles;
+    slice_stream<W, together> stream;
+    stream.pairs = pairs, stream.first = first, stream.n = n, stream.tiles = tiles;
     stream.row_bytes = row_units * W::bytes;
     stream.begin(job, blockIdx.x, 0);
     start_next();
@@ -307,7 +305,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
 #pragma unroll 1
     for (int tile = blockIdx.x, turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
 #pragma unroll 1
-        for (int part = 0; part < parts; part += together) {
+        for (int part = 0; part < 1 + pairs; part += together) {
             float sum[together][4] = {};
             uint32_t x_at = x;
             const float *numbers = row.numbers + first * unit_numbers<W>;
@@ -327,8 +325,8 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
         __syncthreads();
         if (slice > 0)
             continue;
-        finish_tile<pairs>(job, sums[turn],
-                           find_tile<pairs>(job, 0, tile, tiles, stream.row_bytes));
+        finish_tile(job, pairs, sums[turn],
+                    find_tile(job, pairs, 0, tile, tiles, stream.row_bytes));
     }
 #else
     __trap(); /* the launch asks for the capability */
@@ -399,33 +397,32 @@ static int slice_units(int64_t columns)
 }
 
 /* The shared memory of a block with a ring. */
-template <typename W, bool pairs, bool keeps>
+template <typename W, bool keeps, int together>
 static size_t ring_bytes(const vug_cuda_tile_job *job, ring_shape shape)
 {
-    const size_t stage = (size_t)(SLICES * slice_ring<W, pairs, keeps>::stage_bytes(shape)),
-                 later = (size_t)(shape.stages - shape.early) * stage;
+    using ring = slice_ring<W, keeps, together>;
+    const int early = ring::early_stages(shape);
+    const size_t stage = (size_t)(SLICES * ring::stage_bytes(shape)),
+                 later = (size_t)(shape.stages - early) * stage;
     const size_t row = row_bytes<W>(job->row, job->columns, !keeps),
                  x = before_x<W>((int)job->columns, job->row.add != NULL, !keeps) * sizeof(float),
                  normed = row - x;
-    return (size_t)shape.early * stage + x + (later > normed ? later : normed);
+    return (size_t)early * stage + x + (later > normed ? later : normed);
 }
 
 /* The ring with the largest chunks, up to MAX_CHUNK, of which RING_BLOCKS blocks have two stages on
  * a multiprocessor, and with as many stages as fit and are used; no stages: there is none. */
-template <typename W, bool pairs, bool keeps>
+template <typename W, bool keeps, int together>
 static ring_shape choose_ring(const vug_cuda_tile_job *job)
 {
     enum { LEAST_CHUNK = 2 };
-    const ring_shape none = { 0, 0, 0 };
+    const ring_shape none = { 0, 0 };
+    const bool pairs = job->activation != VUG_OP_LINEAR;
     const size_t most_bytes = ring_block_bytes();
     const int n = slice_units(job->columns), blocks = RING_BLOCKS * job->processors,
-              turns = (tiles_of_job(*job) + blocks - 1) / blocks * (pairs ? 2 : 1) /
-                      stage_parts<pairs, keeps>;
-    const auto shape_of = [](int chunk, int stages) {
-        return ring_shape{ chunk, stages, keeps ? stages : 1 };
-    };
+              turns = (tiles_of_job(*job) + blocks - 1) / blocks * (pairs ? 2 : 1) / together;
     const auto fits = [&](int chunk, int stages) {
-        return ring_bytes<W, pairs, keeps>(job, shape_of(chunk, stages)) <= most_bytes;
+        return ring_bytes<W, keeps, together>(job, { chunk, stages }) <= most_bytes;
     };
     for (int chunks = 1; chunks <= n; chunks++) {
         const int chunk = (n + chunks - 1) / chunks, most = min(turns * chunks, (int)MAX_STAGES);
@@ -436,22 +433,34 @@ static ring_shape choose_ring(const vug_cuda_tile_job *job)
             continue;
         while (stages < most && fits(chunk, stages + 1))
             stages++;
-        return shape_of(chunk, stages);
+        return { chunk, stages };
     }
     return none;
 }
 
+/* What a block asks for so that a multiprocessor has at most RING_BLOCKS of a product of few tiles: they
+ * begin where the kernel before has left memory, and would crowd there while other multiprocessors have
+ * none. With about as many tiles as blocks at once there is nothing to spread. */
+static size_t least_bytes(int tiles, int most)
+{
+    return 4 * tiles > 3 * most
+                   ? 0
+                   : (size_t)device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) /
+                             (RING_BLOCKS + 1);
+}
+
 /* false: there is no ring. */
-template <typename W, bool pairs, bool keeps>
+template <typename W, bool keeps, int together>
 static bool launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     const int most = RING_BLOCKS * job->processors, tiles = tiles_of_job(*job);
-    const ring_shape shape = choose_ring<W, pairs, keeps>(job);
+    const ring_shape shape = choose_ring<W, keeps, together>(job);
     if (shape.stages == 0)
         return false;
-    launch_early(stream, ring_row_kernel<W, pairs, keeps>,
-                 dim3((unsigned)(tiles < most ? tiles : most)), SLICE_THREADS,
-                 ring_bytes<W, pairs, keeps>(job, shape), job->launch, *job, shape);
+    const size_t bytes = max(ring_bytes<W, keeps, together>(job, shape), least_bytes(tiles, most));
+    launch_early(stream, ring_row_kernel<W, keeps, together>,
+                 dim3((unsigned)(tiles < most ? tiles : most)), SLICE_THREADS, bytes, job->launch,
+                 *job, shape);
     return true;
 }
 
@@ -469,13 +478,6 @@ template <typename W> static bool keeps_norms(const vug_cuda_tile_job *job)
                                             ring_block_bytes();
 }
 
-template <typename W, bool keeps>
-static bool try_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
-{
-    return (job->activation == VUG_OP_LINEAR ? launch_ring<W, false, keeps>
-                                             : launch_ring<W, true, keeps>)(stream, job);
-}
-
 /* With codes as operands, from a ring if the device can have one. With weights as operands a ring
  * has not been found faster. */
 template <int dtype> static void launch_rings(cudaStream_t stream, const vug_cuda_tile_job *job)
@@ -486,8 +488,10 @@ template <int dtype> static void launch_rings(cudaStream_t stream, const vug_cud
     bool launched = false;
     if (device_attribute(cudaDevAttrComputeCapabilityMajor) >= BULK_COPIES) {
         if constexpr (W::bytes >= BYTES)
-            launched = keeps_norms<W>(job) && try_ring<W, true>(stream, job);
-        launched = launched || try_ring<W, false>(stream, job);
+            launched = keeps_norms<W>(job) && launch_ring<W, true, 1>(stream, job);
+        launched = launched ||
+                   (job->activation == VUG_OP_LINEAR ? launch_ring<W, false, 1>
+                                                     : launch_ring<W, false, 2>)(stream, job);
     }
     if (!launched)
         launch_codes<W>(stream, job);

@@ -26,9 +26,8 @@ static __device__ __forceinline__ row_tile tile_of_part(const vug_cuda_tile_job 
 }
 
 /* Tile `tile` of the job, of part `part` of a pair. */
-template <bool pairs>
-static __device__ __forceinline__ row_tile find_tile(const vug_cuda_tile_job &job, int part,
-                                                     int tile, int tiles, int row_bytes)
+static __device__ __forceinline__ row_tile find_tile(const vug_cuda_tile_job &job, bool pairs,
+                                                     int part, int tile, int tiles, int row_bytes)
 {
     if (tile >= tiles)
         return { NULL, NULL, 0 };
@@ -42,22 +41,18 @@ static __device__ __forceinline__ row_tile find_tile(const vug_cuda_tile_job &jo
     return tile_of_part(job, 2, tile - second, row_bytes);
 }
 
-/* A stage of a ring has `chunk` units. The first `early` stages lie before the row and are filled at once;
- * the others lie where what a norm needs was, and are filled when the row is computed. */
+/* Stages of a ring, of `chunk` units each. */
 struct ring_shape {
-    int chunk, stages, early;
+    int chunk, stages;
 };
 
-/* Parts that are multiplied together, with the same terms of x, and that a stage has. keeps: threads have
- * the weights of norms in registers, and a stage has one part. */
-template <bool pairs, bool keeps> static constexpr int stage_parts = pairs && !keeps ? 2 : 1;
-
 /* A warp's slice of the tiles of its block, of which copies to its ring begin in this order: tiles, and
- * of each the parts, in chunks. */
-template <typename W, bool pairs, bool keeps> struct slice_stream {
-    static constexpr int together = stage_parts<pairs, keeps>;
+ * of each the parts, in chunks. `together` parts are multiplied together, with the same terms of x, and
+ * lie in one stage. */
+template <typename W, int together> struct slice_stream {
     const uint8_t *from[together]; /* the next chunk */
-    int first, n;                  /* units of the slice */
+    bool pairs;
+    int first, n; /* units of the slice */
     int tiles, row_bytes;
     int tile, part, left; /* units that are left of the part; 0: of all */
 
@@ -69,7 +64,7 @@ template <typename W, bool pairs, bool keeps> struct slice_stream {
 #pragma unroll
         for (int i = 0; i < together; i++)
             from[i] =
-                    find_tile<pairs>(job, part + i, tile, tiles, row_bytes).from + first * W::bytes;
+                    find_tile(job, pairs, part + i, tile, tiles, row_bytes).from + first * W::bytes;
     }
 
     /* Begins to copy the next chunk, if there is one, which completes on `full`. */
@@ -98,8 +93,11 @@ template <typename W, bool pairs, bool keeps> struct slice_stream {
     }
 };
 
-/* A warp's ring: where its stages are, each with a barrier at which a lane arrives with a copy. */
-template <typename W, bool pairs, bool keeps> struct slice_ring {
+/* A warp's ring: where its stages are, each with a barrier at which a lane arrives with a copy. keeps: threads
+ * have the weights of norms in registers, so that all stages lie before the row and are filled at once.
+ * Otherwise the first one does; the others lie where what a norm needs was, and are filled when the row is
+ * computed. */
+template <typename W, bool keeps, int together> struct slice_ring {
     ring_shape shape;
     uint32_t early, later;     /* the first stage, and the first of those behind the row */
     uint32_t barrier;          /* the first */
@@ -107,7 +105,12 @@ template <typename W, bool pairs, bool keeps> struct slice_ring {
 
     static __host__ __device__ __forceinline__ int stage_bytes(const ring_shape &shape)
     {
-        return stage_parts<pairs, keeps> * shape.chunk * W::bytes;
+        return together * shape.chunk * W::bytes;
+    }
+
+    static __host__ __device__ __forceinline__ int early_stages(const ring_shape &shape)
+    {
+        return keeps ? shape.stages : 1;
     }
 
     __device__ __forceinline__ void begin(void)
@@ -125,26 +128,26 @@ template <typename W, bool pairs, bool keeps> struct slice_ring {
     }
 
     __device__ __forceinline__ void copy_early(const vug_cuda_tile_job &job,
-                                               slice_stream<W, pairs, keeps> &from) const
+                                               slice_stream<W, together> &from) const
     {
 #pragma unroll 1
-        for (int i = 0; i < shape.early; i++)
+        for (int i = 0; i < early_stages(shape); i++)
             from.copy(job, shape.chunk, early + i * stage_bytes(shape), barrier + 8 * i);
     }
 
     __device__ __forceinline__ void copy_later(const vug_cuda_tile_job &job,
-                                               slice_stream<W, pairs, keeps> &from) const
+                                               slice_stream<W, together> &from) const
     {
 #pragma unroll 1
-        for (int i = shape.early; i < shape.stages; i++)
-            from.copy(job, shape.chunk, later + (i - shape.early) * stage_bytes(shape),
+        for (int i = early_stages(shape); i < shape.stages; i++)
+            from.copy(job, shape.chunk, later + (i - early_stages(shape)) * stage_bytes(shape),
                       barrier + 8 * i);
     }
 
     /* Goes on to the next stage. */
     __device__ __forceinline__ void next(void)
     {
-        at = full == barrier + 8 * (shape.early - 1) ? later : at + stage_bytes(shape);
+        at = full == barrier + 8 * (early_stages(shape) - 1) ? later : at + stage_bytes(shape);
         full += 8;
         if (full == barrier + 8 * shape.stages) {
             at = early;
