@@ -169,18 +169,20 @@ static __device__ __forceinline__ void copy_chunks(const uint8_t *from, int64_t 
 }
 
 /* Keys, or values, 0 .. keys - 1 of a page; zeros for the others, and past the cache's columns. So many
- * neighbouring threads take part; each stores one chunk of every `step`th key. */
-template <typename T, typename L, int width, int threads>
+ * neighbouring threads take part; each stores one chunk of every `step`th key. whole: keys are known to be
+ * `width` elements of 16 bits, and the kernel has no instructions for others. */
+template <typename T, typename L, int width, int threads, bool whole>
 static __device__ __forceinline__ void load_rows(bool q8, const kv_part &part, int keys,
                                                  uint8_t *to)
 {
     constexpr int chunks = width / CHUNK_ELEMENTS, step = threads / chunks;
     const int chunk = threadIdx.x % chunks, e = chunk * CHUNK_ELEMENTS;
     int key = threadIdx.x % threads / chunks;
-    if (!q8 && part.stride % CHUNK_ELEMENTS == 0) {
-        const uint8_t *from = part.element + (key * part.stride + e) * 2;
+    if (whole || (!q8 && part.stride % CHUNK_ELEMENTS == 0)) {
+        const int64_t stride = whole ? width : part.stride;
+        const uint8_t *from = part.element + (key * stride + e) * 2;
         const uint32_t base = shared_address(to);
-        if (part.stride == width)
+        if (whole || part.stride == width)
             copy_chunks<L, step, width>(from, 0, key, chunk, keys, base);
         else
             copy_chunks<L, step, 0>(from, part.stride, key, chunk, e < part.stride ? keys : 0,
@@ -206,15 +208,15 @@ struct head_pages {
 
 /* The keys, or the values, of page `page`, which lies at `memory`, as a group of copies; none past the
  * end. */
-template <typename T, typename L, int width, int threads>
+template <typename T, typename L, int width, int threads, bool whole = false>
 static __device__ __forceinline__ void load_part(const vug_cuda_kv_cache &cache,
                                                  const head_pages &from, int page, uint8_t *memory,
                                                  bool values, uint8_t *to)
 {
     const int n = min(from.end - page * KEYS, (int)KEYS);
     if (n > 0)
-        load_rows<T, L, width, threads>(cache.format == VUG_KV_Q8,
-                                        kv_part_at(cache, memory, from.head, values), n, to);
+        load_rows<T, L, width, threads, whole>(cache.format == VUG_KV_Q8,
+                                               kv_part_at(cache, memory, from.head, values), n, to);
     commit_copies();
 }
 

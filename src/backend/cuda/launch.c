@@ -149,7 +149,8 @@ static bool launch_decode_attention(const vug_cuda_step *s, uint32_t id,
 static bool launch_token_attention(const vug_cuda_step *s, const vug_node *node,
                                    const vug_cuda_attention_job *attention)
 {
-    vug_cuda_token_attention_job job = { .attention = *attention };
+    vug_cuda_token_attention_job job = { .attention = *attention,
+                                         .processors = s->program->device->processors };
     if (!may_prepare_inputs(s, node) || vug_node_has_past(node) ||
         attention->token != s->inputs.query || !vug_cuda_rounds_attention(s->program, node))
         return false;
@@ -166,6 +167,7 @@ static void launch_tokens(const vug_cuda_step *s, const vug_node *node,
                           const vug_cuda_attention_job *all, int64_t first, int64_t n, bool run)
 {
     const int64_t values = all->heads * all->cache.width;
+    const vug_cuda_device *device = s->program->device;
     vug_cuda_attention_job job = *all;
     job.token += first;
     job.q += first * values;
@@ -173,9 +175,11 @@ static void launch_tokens(const vug_cuda_step *s, const vug_node *node,
     job.tokens = n;
     job.pages = run ? 0 : side_pages(s, node, n);
     if (!run)
-        vug_cuda_token_attention(stream_of(s), &(vug_cuda_token_attention_job){ .attention = job },
+        vug_cuda_token_attention(stream_of(s),
+                                 &(vug_cuda_token_attention_job){
+                                         .attention = job, .processors = device->processors },
                                  false);
-    else if (s->program->device->capability == 9 && vug_cuda_takes_wgmma_attention(&job.cache))
+    else if (device->capability == 9 && vug_cuda_takes_wgmma_attention(&job.cache))
         vug_cuda_wgmma_attention(stream_of(s), &job);
     else
         vug_cuda_mma_attention(stream_of(s), &job);

@@ -119,6 +119,7 @@ void vug_cuda_mma_attention(cudaStream_t stream, const vug_cuda_attention_job *j
 typedef struct {
     vug_cuda_attention_job attention;     /* with inputs, q is not used */
     vug_cuda_attention_inputs_job inputs; /* q.out is not used */
+    int processors;                       /* multiprocessors of the device */
 } vug_cuda_token_attention_job;
 /* The same of tokens each by itself: with `pages` > 0, at least the pages that a token sees, its
  * pages side by side through `partial`. The results are the same. With `inputs`, in a step of which each

@@ -13,7 +13,7 @@ enum {
     WARPS = 4,
     THREADS = WARPS * WARP,
     QUERIES = 8,                    /* of a block */
-    PARTS = 3,                      /* keys or values of a page that a block has or loads */
+    MANY_BLOCKS = 4,                /* of a multiprocessor, with one page each */
     MEMORY_ALIGN = 1024,            /* at least a row of the widest head */
     KEY_LANES = 4,                  /* of a query: lane l has keys 2 l, 2 l + 1, 2 l + 8, .. */
     PAIRS = KEYS / (2 * KEY_LANES), /* of such a lane */
@@ -26,6 +26,10 @@ struct token_scores {
     float most[QUERIES], all[QUERIES];    /* the greatest score of the page; the sum of all pages */
 };
 
+/* Parts that a block has or loads, of keys or values of a page. side: pages are computed side by side, and
+ * more blocks of a multiprocessor are worth more than a third part. */
+template <bool side> static constexpr int parts_of = side ? 2 : 3;
+
 template <int width, int terms> struct token_shape {
     static constexpr int columns = width / WARPS;
     static constexpr int row_bytes = width * 2;
@@ -35,10 +39,9 @@ template <int width, int terms> struct token_shape {
             terms * (query_bytes + weight_bytes) + 2 * row_bytes + (int)sizeof(token_scores);
     /* Chunks of a row are found by flipping bits of an address. */
     static constexpr int parts_at = (before_parts + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN;
-    /* A block with one page needs no third part. */
-    static constexpr int bytes(bool one_page)
+    static constexpr int bytes(int parts)
     {
-        return parts_at + (one_page ? 2 : PARTS) * part_bytes;
+        return parts_at + parts * part_bytes;
     }
 };
 
@@ -351,9 +354,9 @@ static __device__ __forceinline__ void add_page(token_sums<columns> &all, const 
 
 /* ---- results ------------------------------------------------------------------------------ */
 
-/* Stores what a page gives the queries. */
+/* Stores what a page gives the queries; it counts from the first that the token sees. */
 template <int columns>
-static __device__ __forceinline__ void store_page(const vug_cuda_attention_job &job,
+static __device__ __forceinline__ void store_page(const vug_cuda_attention_job &job, int page,
                                                   const token_heads &of,
                                                   const token_sums<columns> &all)
 {
@@ -362,7 +365,7 @@ static __device__ __forceinline__ void store_page(const vug_cuda_attention_job &
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         const int head = lane % 4 * 2 + r;
-        float *out = partial_at(job, blockIdx.z, of.token, of.first + head);
+        float *out = partial_at(job, page, of.token, of.first + head);
 #pragma unroll
         for (int i = 0; i < columns / 8; i++) {
             if (head < of.n && first + i * 8 < width)
@@ -370,7 +373,7 @@ static __device__ __forceinline__ void store_page(const vug_cuda_attention_job &
         }
     }
     if (threadIdx.x < WARP && lane % KEY_LANES == 0 && lane / KEY_LANES < of.n) {
-        float *out = partial_at(job, blockIdx.z, of.token, of.first + lane / KEY_LANES);
+        float *out = partial_at(job, page, of.token, of.first + lane / KEY_LANES);
         out[width] = all.most_of_sum;
         out[width + 1] = all.sum;
     }
@@ -407,46 +410,44 @@ static __device__ __forceinline__ void store_results(const vug_cuda_attention_jo
 
 /* ---- the kernel --------------------------------------------------------------------------- */
 
-/* Block (token, heads, page): with partial results the page counts from the first that the token
- * sees, otherwise a block computes all pages. Two parts are loaded while another one is multiplied.
- * Pages that earlier steps have filled are loaded before the kernel waits for the one before; with
- * `inputs` also the token's own page, where its own row is not there yet. */
-template <typename T, int width, int terms, bool inputs>
+/* Block (token, heads, pages): side by side, a block gives the results of each of its `block_pages` pages,
+ * otherwise those of all pages together. The other parts are loaded while one is multiplied. Pages that
+ * earlier steps have filled are loaded before the kernel waits for the one before; with `inputs` also the
+ * token's own page, where its own row is not there yet. */
+template <typename T, int width, int terms, bool inputs, bool side>
 static __global__ void __launch_bounds__(THREADS)
-        token_kernel(const __grid_constant__ vug_cuda_token_attention_job token_job)
+        token_kernel(const __grid_constant__ vug_cuda_token_attention_job token_job,
+                     int block_pages)
 {
 #ifdef FITS_MMA_ATTENTION
     using shape = token_shape<width, terms>;
+    constexpr int parts = parts_of<side>;
     extern __shared__ __align__((int)MEMORY_ALIGN) uint8_t memory[];
     const vug_cuda_attention_job &job = token_job.attention;
     const token_memory m = place_memory<width, terms>(memory);
     const token_heads of = find_heads(job);
     const int first = of.sight.first / KEYS, last = of.sight.position / KEYS;
-    const int begin = job.pages > 0 ? first + (int)blockIdx.z : first;
-    const int end = job.pages > 0 ? min(begin, last) : last;
+    const int begin = first + (int)blockIdx.z * block_pages;
+    const int end = side ? min(begin + block_pages - 1, last) : last;
     /* What the block loads ends with its last page. */
     const head_pages pages = { job.page + job.token[of.token].table, of.kv_head,
                                min(of.sight.position + 1, (end + 1) * KEYS) };
     /* Part i of a block: the keys of page i / 2 from the first on, or its values. */
-    const auto place_of = [&](int i) { return m.parts + i % PARTS * shape::part_bytes; };
+    const auto place_of = [&](int i) { return m.parts + i % parts * shape::part_bytes; };
     const auto load = [&](int i) {
         const int page = begin + i / 2;
-        load_part<T, row_layout<width>, width, THREADS>(job.cache, pages, page, pages.at(page),
-                                                        i % 2, place_of(i));
+        load_part<T, row_layout<width>, width, THREADS, inputs>(job.cache, pages, page,
+                                                                pages.at(page), i % 2, place_of(i));
     };
     token_sums<shape::columns> all;
     sums_init(all);
     start_next();
-    const bool is_filled = inputs || (job.single_tokens && begin + (PARTS - 1) / 2 < last);
+    const bool is_filled = inputs || (job.single_tokens && begin + (parts - 1) / 2 < last);
     if (!is_filled)
         wait_for_previous();
-    load(0);
-    load(1);
-    static_assert(PARTS == 3, "a page, and half of the next one");
-    if (job.pages == 0)
-        load(2);
-    else
-        commit_copies();
+#pragma unroll 1
+    for (int i = 0; i < parts; i++)
+        load(i);
     if constexpr (inputs) {
         row_norms<width / WARP> norms;
         load_norm(token_job.inputs.q, norms.q);
@@ -462,24 +463,26 @@ static __global__ void __launch_bounds__(THREADS)
     const int slot = of.sight.position % KEYS;
     for (int page = begin, i = 0; page <= end; page++, i += 2) {
         const bool has_own = inputs && page == last;
-        wait_copies<PARTS - 1>();
+        wait_copies<parts - 1>();
         if (has_own)
             place_own_row<width>(m.own, slot, place_of(i));
         multiply_keys<T, width, terms>(m, place_of(i));
         __syncthreads();
-        load(i + PARTS);
+        load(i + parts);
         weigh_page<T, terms>(job, of.sight, page, m);
-        wait_copies<PARTS - 1>();
+        wait_copies<parts - 1>();
         if (has_own)
             place_own_row<width>(m.own + shape::row_bytes, slot, place_of(i + 1));
         add_page<T, width, terms>(all, m, place_of(i + 1));
         __syncthreads();
-        load(i + 1 + PARTS);
+        load(i + 1 + parts);
+        if (side) {
+            store_page(job, page - first, of, all);
+            sums_init(all);
+        }
     }
-    if (job.pages == 0)
+    if (!side)
         store_results<terms>(job, of, all, *m.scores);
-    else if (begin <= end)
-        store_page(job, of, all);
 #endif
 }
 
@@ -496,18 +499,29 @@ bool vug_cuda_takes_attention_inputs(const vug_cuda_attention_inputs_job *job)
 
 template <bool inputs> struct token_kernels {
     template <typename T, int width, int terms> struct of {
-        static void launch(cudaStream_t stream, const vug_cuda_token_attention_job *token_job)
+        template <bool side>
+        static void launch_blocks(cudaStream_t stream, const vug_cuda_token_attention_job *job,
+                                  dim3 grid, int block_pages)
         {
-            const vug_cuda_attention_job *job = &token_job->attention;
-            const int64_t per_kv = job->heads / job->cache.heads,
+            launch_early(stream, token_kernel<T, width, terms, inputs, side>, grid, THREADS,
+                         token_shape<width, terms>::bytes(parts_of<side>), job->attention.launch,
+                         *job, block_pages);
+        }
+
+        static void launch(cudaStream_t stream, const vug_cuda_token_attention_job *job)
+        {
+            const vug_cuda_attention_job *of = &job->attention;
+            const int64_t per_kv = of->heads / of->cache.heads,
                           chunks = (per_kv + QUERIES - 1) / QUERIES;
-            launch_early(stream, token_kernel<T, width, terms, inputs>,
-                         dim3((unsigned)job->tokens, (unsigned)(job->cache.heads * chunks),
-                              job->pages > 0 ? (unsigned)job->pages : 1),
-                         THREADS, token_shape<width, terms>::bytes(job->pages > 0), job->launch,
-                         *token_job);
-            if (job->pages > 0)
-                launch_join<join_rule>(stream, job);
+            dim3 grid((unsigned)of->tokens, (unsigned)(of->cache.heads * chunks), 1);
+            if (of->pages == 0)
+                return launch_blocks<false>(stream, job, grid, 0);
+            /* What does not run at once is better computed by the same blocks, one page after the other. */
+            const int64_t blocks = of->pages * grid.x * grid.y;
+            const int block_pages = blocks > MANY_BLOCKS * job->processors ? 2 : 1;
+            grid.z = blocks_for(of->pages, block_pages);
+            launch_blocks<true>(stream, job, grid, block_pages);
+            launch_join<join_rule>(stream, of);
         }
     };
 };

@@ -355,19 +355,25 @@ static void test_sequences_do_not_depend_on_others(void **state)
 }
 
 /* The last tokens, each in a step of its own, whose pages are computed side by side and joined: 5 of
- * them, 130, and 266, in which joining goes through its memory for pages more than once. */
+ * them, 130, and 266, in which joining goes through its memory for pages more than once. With more than 528
+ * pages of all heads, a block of token_attention.cu computes two, if 132 multiprocessors share them. */
 static void test_tokens_after_many_pages_are_the_same(void **state)
 {
     (void)state;
     enum { LAST = 3 };
     static const int64_t tokens[] = { 300, 8300, 17000 };
-    static const vug_kv_format kv[] = { VUG_KV_F32, VUG_KV_F16 };
+    static const attention_shape shapes[] = {
+        { .heads = 4, .width = 44, .kv = VUG_KV_F32 },
+        { .heads = 4, .width = 44, .kv = VUG_KV_F16 },
+        { .heads = 8, .width = 64, .kv = VUG_KV_BF16, .rotates = true },
+    };
+    enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
     if (!vug_backend_cuda.describe(NULL).available)
         skip();
-    for (size_t i = 0; i < 2 * sizeof(tokens) / sizeof(tokens[0]); i++) {
+    for (size_t i = 0; i < SHAPES * sizeof(tokens) / sizeof(tokens[0]); i++) {
         rng r = { 23 };
-        const attention_shape shape = { .heads = 4, .width = 44, .kv = kv[i % 2] };
-        attention_rows rows = random_rows(&r, &shape, tokens[i / 2], 4);
+        const attention_shape shape = shapes[i % SHAPES];
+        attention_rows rows = random_rows(&r, &shape, tokens[i / SHAPES], 4);
         const size_t row = (size_t)output_row(&shape), n = (size_t)rows.tokens * row;
         float *whole = vug_alloc(n, sizeof(*whole)), *cut = vug_alloc(n, sizeof(*cut));
         assert_true(whole && cut);
