@@ -25,7 +25,7 @@ bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node)
 vug_cuda_launch_options vug_cuda_options_of(const vug_cuda_step *s)
 {
     /* Kernels of one carveout follow one another faster, probably since a multiprocessor takes another
-     * only when its blocks have ended (docs/nvidia-gpus.md has the figures). So those of a step of one
+     * only when its blocks have ended (docs/nvidia-tuning.md has the figures). So those of a step of one
      * token prefer the same: 164 KB of 228, which leaves an L1 cache for rows; or all of it, if
      * attention has more pages than 164 KB of each multiprocessor hold. Products with rings of codes
      * need what the driver chooses. */
