@@ -178,21 +178,23 @@ static __device__ __forceinline__ void load_rows(bool q8, const kv_part &part, i
     constexpr int chunks = width / CHUNK_ELEMENTS, step = threads / chunks;
     const int chunk = threadIdx.x % chunks, e = chunk * CHUNK_ELEMENTS;
     int key = threadIdx.x % threads / chunks;
-    if (whole || (!q8 && part.stride % CHUNK_ELEMENTS == 0)) {
-        const int64_t stride = whole ? width : part.stride;
-        const uint8_t *from = part.element + (key * stride + e) * 2;
+    if constexpr (whole) {
+        const uint8_t *from = part.element + (key * width + e) * 2;
+        copy_chunks<L, step, width>(from, 0, key, chunk, keys, shared_address(to));
+    } else if (!q8 && part.stride % CHUNK_ELEMENTS == 0) {
+        const uint8_t *from = part.element + (key * part.stride + e) * 2;
         const uint32_t base = shared_address(to);
-        if (whole || part.stride == width)
+        if (part.stride == width)
             copy_chunks<L, step, width>(from, 0, key, chunk, keys, base);
         else
             copy_chunks<L, step, 0>(from, part.stride, key, chunk, e < part.stride ? keys : 0,
                                     base);
-        return;
-    }
+    } else {
 #pragma unroll 4
-    for (int i = 0; i < KEYS / step; i++, key += step)
-        *(uint4 *)(to + L::at(key, chunk)) =
-                key < keys ? read_chunk<T>(q8, part, key, e) : make_uint4(0, 0, 0, 0);
+        for (int i = 0; i < KEYS / step; i++, key += step)
+            *(uint4 *)(to + L::at(key, chunk)) =
+                    key < keys ? read_chunk<T>(q8, part, key, e) : make_uint4(0, 0, 0, 0);
+    }
 }
 
 /* The pages of a sequence, and a key/value head, of which positions 0 .. end - 1 are read. */
