@@ -255,7 +255,7 @@ static __device__ __forceinline__ void store_slices(row_slice_sums *to, float (&
 }
 
 /* A warp copies its slices to a ring, so that more of them are on their way than registers hold. The sums
- * have the order of row_kernel. */
+ * have the order of row_kernel. keeps, together: as of slice_ring. */
 template <typename W, bool keeps, int together>
 static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
         ring_row_kernel(const __grid_constant__ vug_cuda_tile_job job, ring_shape shape)
@@ -440,13 +440,13 @@ static ring_shape choose_ring(const vug_cuda_tile_job *job)
 
 /* What a block asks for so that a multiprocessor has at most RING_BLOCKS of a product of few tiles: they
  * begin where the kernel before has left memory, and would crowd there while other multiprocessors have
- * none. With about as many tiles as blocks at once there is nothing to spread. */
-static size_t least_bytes(int tiles, int most)
+ * none. With about as many tiles as blocks that run at once there is nothing to spread. */
+static size_t least_bytes(int tiles, int blocks_at_once)
 {
-    return 4 * tiles > 3 * most
-                   ? 0
-                   : (size_t)device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) /
-                             (RING_BLOCKS + 1);
+    if (4 * tiles > 3 * blocks_at_once)
+        return 0;
+    return (size_t)device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) /
+           (RING_BLOCKS + 1);
 }
 
 /* false: there is no ring. */

@@ -25,7 +25,7 @@ static __device__ __forceinline__ row_tile tile_of_part(const vug_cuda_tile_job 
              (int)job.part[part].out - tile * TILE };
 }
 
-/* Tile `tile` of the job, of part `part` of a pair. */
+/* Tile `tile` of the job; pairs: it multiplies two parts and ends with an activation, and `part` says which. */
 static __device__ __forceinline__ row_tile find_tile(const vug_cuda_tile_job &job, bool pairs,
                                                      int part, int tile, int tiles, int row_bytes)
 {
@@ -51,8 +51,8 @@ struct ring_shape {
  * lie in one stage. */
 template <typename W, int together> struct slice_stream {
     const uint8_t *from[together]; /* the next chunk */
-    bool pairs;
-    int first, n; /* units of the slice */
+    bool pairs;                    /* as of find_tile */
+    int first, n;                  /* units of the slice */
     int tiles, row_bytes;
     int tile, part, left; /* units that are left of the part; 0: of all */
 
