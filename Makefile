@@ -233,7 +233,7 @@ check-cuda: ## the tests of the CUDA backend, and of the engine on a GPU; withou
 	@$(MAKE) BUILD=$(BUILD)/cuda CUDA=1 T=cuda run-tests
 	@if $(BUILD)/cuda/vug devices | grep -A1 '^cuda ' | grep -q 'not available'; then :; else \
 	    VUG_TEST_DEVICE=cuda VUG_CONVERSATIONS=3 $(MAKE) BUILD=$(BUILD)/cuda CUDA=1 \
-	        WANTED='$(patsubst %,$(BUILD)/cuda/tests/test_%,steps_ahead $(ENGINE_TESTS))' run-tests; fi
+	        WANTED='$(patsubst %,$(BUILD)/cuda/tests/test_%,steps_ahead speculation wanted_logits $(ENGINE_TESTS))' run-tests; fi
 check-mlx: ## the MLX backend's tests, on MLX's CPU device where there is no GPU
 	@tools/deps check mlx
 	$(call share_objects,$(BUILD)/with-mlx)
