@@ -255,21 +255,22 @@ static __device__ __forceinline__ void store_slices(row_slice_sums *to, float (&
 }
 
 /* A warp copies its slices to a ring, so that more of them are on their way than registers hold. The sums
- * have the order of row_kernel. keeps, together: as of slice_ring. */
-template <typename W, bool keeps, int together>
+ * have the order of row_kernel. keeps: as of slice_ring; stage_parts: as of
+ * slice_stream. */
+template <typename W, bool keeps, int stage_parts>
 static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
         ring_row_kernel(const __grid_constant__ vug_cuda_tile_job job, ring_shape shape)
 {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ uint4 row_memory[];
-    __shared__ row_slice_sums sums[2][keeps ? 2 : together]; /* of this turn and the one before */
+    __shared__ row_slice_sums sums[2][keeps ? 2 : stage_parts]; /* of this turn and the last */
     __shared__ uint64_t barriers[SLICES][MAX_STAGES];
-    const bool pairs = together > 1 || (keeps && job.activation != VUG_OP_LINEAR);
+    const bool pairs = stage_parts > 1 || (keeps && job.activation != VUG_OP_LINEAR);
     const int columns = (int)job.columns, row_units = (int)vug_cuda_padded(columns) / TILE / UNIT;
     const int slice = threadIdx.x / WARP;
     const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
     const int tiles = tiles_of_job(job);
-    slice_ring<W, keeps, together> ring;
+    slice_ring<W, keeps, stage_parts> ring;
     const int early = ring.early_stages(shape), stage_bytes = ring.stage_bytes(shape),
               early_bytes = early * stage_bytes, later_bytes = (shape.stages - early) * stage_bytes;
     uint4 *const row_at = row_memory + SLICES * early_bytes / 16;
@@ -279,7 +280,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
     ring.early = shared_address(row_memory) + slice * early_bytes;
     ring.later = shared_address(row.x) + slice * later_bytes;
     ring.barrier = shared_address(barriers[slice]);
-    slice_stream<W, together> stream;
+    slice_stream<W, stage_parts> stream;
     stream.pairs = pairs, stream.first = first, stream.n = n, stream.tiles = tiles;
     stream.row_bytes = row_units * W::bytes;
     stream.begin(job, blockIdx.x, 0);
@@ -305,8 +306,8 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
 #pragma unroll 1
     for (int tile = blockIdx.x, turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
 #pragma unroll 1
-        for (int part = 0; part < 1 + pairs; part += together) {
-            float sum[together][4] = {};
+        for (int part = 0; part < 1 + pairs; part += stage_parts) {
+            float sum[stage_parts][4] = {};
             uint32_t x_at = x;
             const float *numbers = row.numbers + first * unit_numbers<W>;
 #pragma unroll 1
@@ -397,10 +398,10 @@ static int slice_units(int64_t columns)
 }
 
 /* The shared memory of a block with a ring. */
-template <typename W, bool keeps, int together>
+template <typename W, bool keeps, int stage_parts>
 static size_t ring_bytes(const vug_cuda_tile_job *job, ring_shape shape)
 {
-    using ring = slice_ring<W, keeps, together>;
+    using ring = slice_ring<W, keeps, stage_parts>;
     const int early = ring::early_stages(shape);
     const size_t stage = (size_t)(SLICES * ring::stage_bytes(shape)),
                  later = (size_t)(shape.stages - early) * stage;
@@ -412,7 +413,7 @@ static size_t ring_bytes(const vug_cuda_tile_job *job, ring_shape shape)
 
 /* The ring with the largest chunks, up to MAX_CHUNK, of which RING_BLOCKS blocks have two stages on
  * a multiprocessor, and with as many stages as fit and are used; no stages: there is none. */
-template <typename W, bool keeps, int together>
+template <typename W, bool keeps, int stage_parts>
 static ring_shape choose_ring(const vug_cuda_tile_job *job)
 {
     enum { LEAST_CHUNK = 2 };
@@ -420,9 +421,9 @@ static ring_shape choose_ring(const vug_cuda_tile_job *job)
     const bool pairs = job->activation != VUG_OP_LINEAR;
     const size_t most_bytes = ring_block_bytes();
     const int n = slice_units(job->columns), blocks = RING_BLOCKS * job->processors,
-              turns = (tiles_of_job(*job) + blocks - 1) / blocks * (pairs ? 2 : 1) / together;
+              turns = (tiles_of_job(*job) + blocks - 1) / blocks * (pairs ? 2 : 1) / stage_parts;
     const auto fits = [&](int chunk, int stages) {
-        return ring_bytes<W, keeps, together>(job, { chunk, stages }) <= most_bytes;
+        return ring_bytes<W, keeps, stage_parts>(job, { chunk, stages }) <= most_bytes;
     };
     for (int chunks = 1; chunks <= n; chunks++) {
         const int chunk = (n + chunks - 1) / chunks, most = min(turns * chunks, (int)MAX_STAGES);
@@ -450,15 +451,16 @@ static size_t least_bytes(int tiles, int blocks_at_once)
 }
 
 /* false: there is no ring. */
-template <typename W, bool keeps, int together>
+template <typename W, bool keeps, int stage_parts>
 static bool launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     const int most = RING_BLOCKS * job->processors, tiles = tiles_of_job(*job);
-    const ring_shape shape = choose_ring<W, keeps, together>(job);
+    const ring_shape shape = choose_ring<W, keeps, stage_parts>(job);
     if (shape.stages == 0)
         return false;
-    const size_t bytes = max(ring_bytes<W, keeps, together>(job, shape), least_bytes(tiles, most));
-    launch_early(stream, ring_row_kernel<W, keeps, together>,
+    const size_t bytes =
+            max(ring_bytes<W, keeps, stage_parts>(job, shape), least_bytes(tiles, most));
+    launch_early(stream, ring_row_kernel<W, keeps, stage_parts>,
                  dim3((unsigned)(tiles < most ? tiles : most)), SLICE_THREADS, bytes, job->launch,
                  *job, shape);
     return true;

@@ -47,12 +47,12 @@ struct ring_shape {
 };
 
 /* A warp's slice of the tiles of its block, of which copies to its ring begin in this order: tiles, and
- * of each the parts, in chunks. `together` parts are multiplied together, with the same terms of x, and
+ * of each the parts, in chunks. `stage_parts` parts are multiplied together, with the same terms of x, and
  * lie in one stage. */
-template <typename W, int together> struct slice_stream {
-    const uint8_t *from[together]; /* the next chunk */
-    bool pairs;                    /* as of find_tile */
-    int first, n;                  /* units of the slice */
+template <typename W, int stage_parts> struct slice_stream {
+    const uint8_t *from[stage_parts]; /* the next chunk */
+    bool pairs;                       /* as of find_tile */
+    int first, n;                     /* units of the slice */
     int tiles, row_bytes;
     int tile, part, left; /* units that are left of the part; 0: of all */
 
@@ -62,7 +62,7 @@ template <typename W, int together> struct slice_stream {
         part = at_part;
         left = tile < tiles ? n : 0;
 #pragma unroll
-        for (int i = 0; i < together; i++)
+        for (int i = 0; i < stage_parts; i++)
             from[i] =
                     find_tile(job, pairs, part + i, tile, tiles, row_bytes).from + first * W::bytes;
     }
@@ -75,19 +75,19 @@ template <typename W, int together> struct slice_stream {
             return;
         const int units = min(left, chunk), bytes = units * W::bytes;
         if (threadIdx.x % WARP == 0) {
-            barrier_expect(full, together * bytes);
+            barrier_expect(full, stage_parts * bytes);
 #pragma unroll
-            for (int i = 0; i < together; i++)
+            for (int i = 0; i < stage_parts; i++)
                 bulk_copy(to + i * chunk * W::bytes, from[i], bytes, full);
         }
 #pragma unroll
-        for (int i = 0; i < together; i++)
+        for (int i = 0; i < stage_parts; i++)
             from[i] += bytes;
         left -= units;
         if (left > 0)
             return;
-        if (pairs && part + together < 2)
-            begin(job, tile, part + together);
+        if (pairs && part + stage_parts < 2)
+            begin(job, tile, part + stage_parts);
         else
             begin(job, tile + gridDim.x, 0);
     }
@@ -97,7 +97,7 @@ template <typename W, int together> struct slice_stream {
  * have the weights of norms in registers, so that all stages lie before the row and are filled at once.
  * Otherwise the first one does; the others lie where what a norm needs was, and are filled when the row is
  * computed. */
-template <typename W, bool keeps, int together> struct slice_ring {
+template <typename W, bool keeps, int stage_parts> struct slice_ring {
     ring_shape shape;
     uint32_t early, later;     /* the first stage, and the first of those behind the row */
     uint32_t barrier;          /* the first */
@@ -105,7 +105,7 @@ template <typename W, bool keeps, int together> struct slice_ring {
 
     static __host__ __device__ __forceinline__ int stage_bytes(const ring_shape &shape)
     {
-        return together * shape.chunk * W::bytes;
+        return stage_parts * shape.chunk * W::bytes;
     }
 
     static __host__ __device__ __forceinline__ int early_stages(const ring_shape &shape)
@@ -128,7 +128,7 @@ template <typename W, bool keeps, int together> struct slice_ring {
     }
 
     __device__ __forceinline__ void copy_early(const vug_cuda_tile_job &job,
-                                               slice_stream<W, together> &from) const
+                                               slice_stream<W, stage_parts> &from) const
     {
 #pragma unroll 1
         for (int i = 0; i < early_stages(shape); i++)
@@ -136,7 +136,7 @@ template <typename W, bool keeps, int together> struct slice_ring {
     }
 
     __device__ __forceinline__ void copy_later(const vug_cuda_tile_job &job,
-                                               slice_stream<W, together> &from) const
+                                               slice_stream<W, stage_parts> &from) const
     {
 #pragma unroll 1
         for (int i = early_stages(shape); i < shape.stages; i++)

@@ -13,7 +13,7 @@ enum {
     WARPS = 4,
     THREADS = WARPS * WARP,
     QUERIES = 8,                    /* of a block */
-    MANY_BLOCKS = 4,                /* of a multiprocessor, with one page each */
+    MANY_BLOCKS = 4,                /* of a multiprocessor; if there are more, each has two pages */
     MEMORY_ALIGN = 1024,            /* at least a row of the widest head */
     KEY_LANES = 4,                  /* of a query: lane l has keys 2 l, 2 l + 1, 2 l + 8, .. */
     PAIRS = KEYS / (2 * KEY_LANES), /* of such a lane */
@@ -354,7 +354,7 @@ static __device__ __forceinline__ void add_page(token_sums<columns> &all, const 
 
 /* ---- results ------------------------------------------------------------------------------ */
 
-/* Stores what a page gives the queries; it counts from the first that the token sees. */
+/* Stores what page `page`, counted from the first that the token sees, gives the queries. */
 template <int columns>
 static __device__ __forceinline__ void store_page(const vug_cuda_attention_job &job, int page,
                                                   const token_heads &of,
