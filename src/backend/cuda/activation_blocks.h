@@ -6,8 +6,8 @@
  * rows one after the other, 128 bytes each. The eight 16-byte chunks of a row are permuted with
  * its index (chunk c lies at place c ^ row % 8), which is the 128-byte swizzle of wgmma and keeps
  * ldmatrix free of bank conflicts. Any run of rows of a block is contiguous, so that a tile of
- * rows is one bulk copy. Columns past the width are zero. The blocks of a second term
- * (weight_tiles.h) follow those of the first.
+ * rows is one bulk copy. Columns past the width are zero. With two terms (weight_tiles.h) a block has
+ * the first ones of all rows, then the second ones.
  */
 
 #include "backend/cuda/weight_tiles.h"
@@ -22,31 +22,34 @@ static inline HOST_AND_DEVICE int64_t vug_cuda_blocks_of(int64_t width)
     return vug_cuda_padded(width) / VUG_CUDA_TILE_PAD;
 }
 
-/* Rows that a block has room for. */
+/* Rows that a block has room for: a multiple of 8 and, of few rows, a power of two, since kernels for few rows
+ * know how many they are (batch_math.h). */
 static inline HOST_AND_DEVICE int64_t vug_cuda_block_rows(int64_t rows)
 {
-    return (rows + 7) / 8 * 8;
+    enum { FEW = 32 };
+    return rows > FEW / 2 && rows <= FEW ? FEW : (rows + 7) / 8 * 8;
 }
 
-/* Bytes of the blocks of a term. */
-static inline HOST_AND_DEVICE int64_t vug_cuda_term_bytes(int64_t rows, int64_t width)
+/* Bytes of a term of a block. */
+static inline HOST_AND_DEVICE int64_t vug_cuda_term_bytes(int64_t rows)
 {
-    return vug_cuda_blocks_of(width) * vug_cuda_block_rows(rows) * VUG_CUDA_BLOCK_ROW_BYTES;
+    return vug_cuda_block_rows(rows) * VUG_CUDA_BLOCK_ROW_BYTES;
 }
 
-/* The offset of an element of `rows` rows, in bytes from the first block of its term. */
-static inline HOST_AND_DEVICE int64_t vug_cuda_block_offset(int64_t rows, int64_t row,
+/* The offset of the first term of an element of `rows` rows in bytes; its second is vug_cuda_term_bytes
+ * on. */
+static inline HOST_AND_DEVICE int64_t vug_cuda_block_offset(int64_t rows, int terms, int64_t row,
                                                             int64_t column)
 {
     const int64_t block = column / VUG_CUDA_TILE_PAD, chunk = column / 8;
-    return (block * vug_cuda_block_rows(rows) + row) * VUG_CUDA_BLOCK_ROW_BYTES +
+    return block * terms * vug_cuda_term_bytes(rows) + row * VUG_CUDA_BLOCK_ROW_BYTES +
            (chunk ^ row) % 8 * 16 + column % 8 * 2;
 }
 
 /* Bytes of all blocks, and of what a kernel may read, and not use, past the last one. */
 static inline HOST_AND_DEVICE int64_t vug_cuda_blocks_bytes(int64_t rows, int64_t width, int terms)
 {
-    return terms * vug_cuda_term_bytes(rows, width) +
+    return vug_cuda_blocks_of(width) * terms * vug_cuda_term_bytes(rows) +
            VUG_CUDA_BLOCK_MAX_ROWS * VUG_CUDA_BLOCK_ROW_BYTES;
 }
 

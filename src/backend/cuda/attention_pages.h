@@ -216,8 +216,7 @@ static __device__ __forceinline__ void store_pair(const vug_cuda_attention_job &
     const int width = (int)job.cache.width;
     float *const out = job.out + (token * job.heads + head) * width + e;
     if (job.in_blocks) {
-        store_terms<terms>((uint8_t *)job.out, job.tokens, job.heads * width, token,
-                           head * width + e, y);
+        store_terms<terms>((uint8_t *)job.out, job.tokens, token, head * width + e, y);
     } else if (width % 2 == 0) {
         *(float2 *)out = make_float2(y[0], y[1]);
     } else {

@@ -1,6 +1,6 @@
 /*
- * Products of up to 64 rows with matrices in tiles of BF16, in the order of weight_tiles.h, for
- * compute capability 9.0.
+ * Products of 2 to 64 rows with matrices in tiles, in the order of weight_tiles.h, for compute
+ * capability 9.0.
  *
  * A cluster of 8 blocks computes some strips of 16 outputs of all rows, or of each of the two parts
  * of an activation; each block sums one slice. So a small matrix has work for all multiprocessors,
@@ -17,25 +17,38 @@ enum {
     CLUSTER = VUG_CUDA_SLICES,
     GROUP_WARPS = 4, /* of a warpgroup: a strip each */
     RING_BYTES = 224 << 10,
+    MAX_STAGES = 20,
+    SUM_PAD = 4, /* of a row of sums, which keeps banks apart */
 };
 
-/* A block has `groups` warpgroups. A stage of its ring: 64 columns of its outputs, and of the terms
- * of x. */
-template <int terms, int groups> struct batch_ring {
-    static constexpr int warps = groups * GROUP_WARPS, threads = warps * WARP;
-    static constexpr int weight_bytes = warps * STRIP_BYTES;
-    static constexpr int stage_bytes = weight_bytes + terms * TERM_BYTES;
-    static constexpr int stages = RING_BYTES / stage_bytes;
+/* The ring of a block, whose warps have a strip each. */
+struct batch_ring {
+    int stage_bytes, stages;
 };
+
+static __device__ __forceinline__ void ring_next(ring_place &at, const batch_ring &ring)
+{
+    if (++at.stage == ring.stages) {
+        at.stage = 0;
+        at.parity ^= 1;
+    }
+}
 
 struct batch_memory {
     uint32_t data, full, empty; /* addresses; barriers of 8 bytes for each stage */
 };
 
-/* The sums of a block; the padding keeps banks apart. */
-template <int groups> struct block_sums {
-    float y[ROWS][groups * GROUP_WARPS * TILE + 4];
+/* The sums of a block, [rows of x,stride]. */
+struct block_sums {
+    float *y;
+    int stride;
 };
+
+/* Tiles of BF16 that are multiplied at once, as operands take registers, too. */
+template <int terms, int rows>
+static constexpr int steps_at_once = rows < JOINT_ROWS    ? STEPS
+                                     : rows == JOINT_ROWS ? STEPS / 2
+                                                          : STEPS / (2 * terms);
 
 /* The columns of slice `rank`, which a block sums, in blocks of 64. */
 struct column_blocks {
@@ -79,105 +92,112 @@ static __device__ __forceinline__ column_blocks find_columns(int64_t columns, in
 
 /* ---- copying ------------------------------------------------------------------------------ */
 
-/* What the threads of a block copy to its ring. */
+/* What the threads of a block copy to its ring, stage by stage. */
 struct block_copies {
+    batch_ring ring;
     batch_memory memory;
-    column_blocks columns;
-    const uint8_t *strip; /* of the warp's next block of 64 columns; NULL: it has none */
-    const uint8_t *x;     /* of the block's next one */
+    const uint8_t *data; /* the ring */
+    int x_at;            /* of a stage: where the rows begin */
+    const uint8_t *unit; /* the warp's next; NULL: it has no strip */
+    const uint8_t *x;    /* the block's next columns */
+    const float *x_sums; /* of these */
 };
 
-/* The first thread of a warp copies the strip that only this warp reads to a stage. Warps without a
- * strip take part in products, whose results nobody reads. */
-template <int terms, int groups>
-static __device__ __forceinline__ void copy_strip(block_copies &c, int stage)
+/* The first thread of a warp copies `n` units of its strip, which only this warp reads, to a stage. Warps
+ * without a strip take part in products, whose results nobody reads. */
+template <typename W, int chunk>
+static __device__ __forceinline__ void copy_units(block_copies &c, int stage, int n)
 {
-    using ring = batch_ring<terms, groups>;
-    const uint32_t full = c.memory.full + stage * 8;
-    if (!c.strip) {
+    const uint32_t full = c.memory.full + stage * 8, bytes = n * W::bytes;
+    if (!c.unit) {
         barrier_arrive(full);
         return;
     }
-    barrier_expect(full, STRIP_BYTES);
-    bulk_copy(c.memory.data + stage * ring::stage_bytes + threadIdx.x / WARP * STRIP_BYTES, c.strip,
-              STRIP_BYTES, full);
-    c.strip += STRIP_BYTES;
+    barrier_expect(full, bytes);
+    bulk_copy(c.memory.data + stage * c.ring.stage_bytes + threadIdx.x / WARP * chunk * W::bytes,
+              c.unit, bytes, full);
+    c.unit += bytes;
 }
 
-/* One thread copies the terms of x's rows to a stage. */
-template <int terms, int groups>
+/* One thread copies `n` blocks of x, and their sums, to a stage. */
+template <typename W, int terms, int rows>
 static __device__ __forceinline__ void copy_rows(const vug_cuda_tile_job &job, block_copies &c,
-                                                 int stage)
+                                                 int stage, int n)
 {
-    using ring = batch_ring<terms, groups>;
-    const int bytes = (int)vug_cuda_block_rows(job.rows) * VUG_CUDA_BLOCK_ROW_BYTES;
-    const uint32_t full = c.memory.full + stage * 8;
-    const uint32_t to = c.memory.data + stage * ring::stage_bytes + ring::weight_bytes;
-    barrier_expect(full, (uint32_t)(terms * bytes));
-    for (int term = 0; term < terms; term++)
-        bulk_copy(to + term * TERM_BYTES, c.x + (int64_t)term * c.columns.of * bytes,
-                  (uint32_t)bytes, full);
+    const int bytes = x_bytes_of(job, n), sum_bytes = W::needs_sums ? sum_bytes_of(job, n) : 0;
+    const uint32_t full = c.memory.full + stage * 8,
+                   to = c.memory.data + stage * c.ring.stage_bytes + c.x_at;
+    barrier_expect(full, (uint32_t)(bytes + sum_bytes));
+    bulk_copy(to, c.x, (uint32_t)bytes, full);
+    if (W::needs_sums)
+        bulk_copy(to + batch_stage<W, terms, rows>::x_bytes, c.x_sums, (uint32_t)sum_bytes, full);
     c.x += bytes;
+    c.x_sums += sum_bytes / (int)sizeof(float);
 }
 
 /* ---- sums --------------------------------------------------------------------------------- */
 
-/* Adds the block's columns to `sum`. A warp's strip is copied again when the warp has multiplied it,
- * and the rows of the block before, which other warps may have read later. */
-template <int terms, int groups>
+/* Adds the `n` blocks of columns of a slice to `sum`. A warp's units are copied again when the warp has read
+ * those of a stage, and the rows of the stage before, which other warps may have read later. */
+template <typename W, int terms, int rows>
 static __device__ __forceinline__ void sum_columns(const vug_cuda_tile_job &job, block_copies &c,
-                                                   float (&sum)[terms][SUMS])
+                                                   int n, batch_sums<W, terms, rows> &sum)
 {
-    using ring = batch_ring<terms, groups>;
-    constexpr int steps = STEPS / (2 * terms); /* at once, as operands take registers, too */
+    constexpr int chunk = batch_stage<W, terms, rows>::chunk;
     const bool first_of_warp = threadIdx.x % WARP == 0;
-    const int at = threadIdx.x / WARP * STRIP_BYTES, n = c.columns.n;
+    const int ahead = c.ring.stages * chunk; /* blocks that the ring has */
     ring_place place = { 0, 0 };
-    for (int b = 0; first_of_warp && b < min(n, (int)ring::stages); b++)
-        copy_strip<terms, groups>(c, b);
-    wait_for_previous();
-    for (int b = 0; threadIdx.x == 0 && b < min(n, (int)ring::stages); b++)
-        copy_rows<terms, groups>(job, c, b);
 #pragma unroll 1
-    for (int b = 0; b < n; b++) {
-        const int from = place.stage * ring::stage_bytes;
-        const uint64_t tile =
-                swizzled_tile(same_in_warp(c.memory.data + from + ring::weight_bytes));
+    for (int b = 0, i = 0; first_of_warp && b < min(n, ahead); b += chunk)
+        copy_units<W, chunk>(c, i++, min(n - b, chunk));
+    wait_for_previous();
+#pragma unroll 1
+    for (int b = 0, i = 0; threadIdx.x == 0 && b < min(n, ahead); b += chunk)
+        copy_rows<W, terms, rows>(job, c, i++, min(n - b, chunk));
+#pragma unroll 1
+    for (int b = 0; b < n; b += chunk) {
+        const int stage_at = place.stage * c.ring.stage_bytes, units = min(n - b, chunk);
         __syncwarp();
         barrier_wait(c.memory.full + place.stage * 8, place.parity);
-#pragma unroll
-        for (int step = 0; step < STEPS; step += steps) {
-            uint4 a[steps];
-            begin_steps<terms>(c.memory.data + from + at, tile, step, a, sum);
-            wgmma_wait();
+#pragma unroll 1
+        for (int u = 0; u < units; u++) {
+            const auto have_read = [&]() {
+                __syncwarp();
+                if (first_of_warp && u + 1 == units && b + ahead < n)
+                    copy_units<W, chunk>(c, place.stage, min(n - b - ahead, chunk));
+            };
+            multiply_unit<W, terms, rows, steps_at_once<terms, rows>>(
+                    operands_of<W, terms, rows>(job, c.data + stage_at, c.memory.data + stage_at,
+                                                c.x_at, u),
+                    sum, have_read);
         }
         __syncwarp();
-        if (first_of_warp) {
+        if (first_of_warp)
             barrier_arrive(c.memory.empty + place.stage * 8);
-            if (b + ring::stages < n)
-                copy_strip<terms, groups>(c, place.stage);
-        }
-        if (threadIdx.x == 0 && b > 0 && b - 1 + ring::stages < n) {
+        const int before = b - chunk + ahead; /* what takes the place of the stage before */
+        if (threadIdx.x == 0 && b > 0 && before < n) {
             const bool wraps = place.stage == 0;
-            const int stage = wraps ? ring::stages - 1 : place.stage - 1;
+            const int stage = wraps ? c.ring.stages - 1 : place.stage - 1;
             barrier_wait(c.memory.empty + stage * 8, wraps ? place.parity ^ 1 : place.parity);
-            copy_rows<terms, groups>(job, c, stage);
+            copy_rows<W, terms, rows>(job, c, stage, min(n - before, chunk));
         }
-        ring_next<ring::stages>(place);
+        ring_next(place, c.ring);
     }
     __syncwarp();
 }
 
 /* Adds the terms, and stores what a lane has of 16 outputs and all rows. */
-template <int terms, int groups>
-static __device__ __forceinline__ void store_sums(block_sums<groups> &to,
-                                                  const float (&sum)[terms][SUMS])
+template <typename W, int terms, int rows>
+static __device__ __forceinline__ void store_sums(const block_sums &to,
+                                                  const batch_sums<W, terms, rows> &sum)
 {
+    constexpr int apart = sum.terms_apart;
     const int lane = threadIdx.x % WARP, first = threadIdx.x / WARP * TILE + lane / 4;
+    float *y = to.y + lane % 4 * 2 * to.stride + first;
 #pragma unroll
-    for (int i = 0; i < SUMS; i++)
-        to.y[i / 4 * 8 + lane % 4 * 2 + i % 2][first + i / 2 % 2 * 8] =
-                terms > 1 ? sum[0][i] + sum[terms - 1][i] : sum[0][i];
+    for (int i = 0; i < rows / 2; i++)
+        y[(i / 4 * 8 + i % 2) * to.stride + i / 2 % 2 * 8] =
+                apart > 1 ? sum.of[0][i] + sum.of[apart - 1][i] : sum.of[0][i];
 }
 
 static __device__ __forceinline__ float4 operator+(const float4 &a, const float4 &b)
@@ -186,11 +206,9 @@ static __device__ __forceinline__ float4 operator+(const float4 &a, const float4
 }
 
 /* Four outputs: the sum of the blocks' sums, in order. */
-template <int groups>
-static __device__ __forceinline__ float4 add_blocks(const block_sums<groups> &sums, int row,
-                                                    int output)
+static __device__ __forceinline__ float4 add_blocks(const block_sums &sums, int row, int output)
 {
-    const uint32_t at = shared_address(&sums.y[row][output]);
+    const uint32_t at = shared_address(sums.y + row * sums.stride + output);
     float4 of_block[CLUSTER];
 #pragma unroll
     for (int i = 0; i < CLUSTER; i++)
@@ -203,12 +221,12 @@ static __device__ __forceinline__ float4 add_blocks(const block_sums<groups> &su
 }
 
 /* Block `rank` of a cluster stores rows rank, rank + 8, ..: a thread four outputs of one. */
-template <int terms, bool pairs, int groups>
+template <int terms, bool pairs>
 static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
-                                                  const block_sums<groups> &sums,
-                                                  const strip_range &strips, int rank)
+                                                  const block_sums &sums, const strip_range &strips,
+                                                  int rank)
 {
-    constexpr int most = groups * GROUP_WARPS, outputs = (pairs ? most / 2 : most) * TILE;
+    const int most = blockDim.x / WARP, outputs = (pairs ? most / 2 : most) * TILE;
     const int row = threadIdx.x / (outputs / QUAD) * CLUSTER + rank;
     const int o = threadIdx.x % (outputs / QUAD) * QUAD;
     const output_strip strip = find_strip<pairs>(job, strips, o / TILE, most);
@@ -224,7 +242,7 @@ static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
     float of[QUAD] = { y.x, y.y, y.z, y.w };
     if (pairs && job.in_blocks) {
         if (output < out)
-            store_terms<terms>((uint8_t *)job.part[0].y, job.rows, out, row, output, of);
+            store_terms<terms>((uint8_t *)job.part[0].y, job.rows, row, output, of);
         return;
     }
     float *to = job.part[strip.part].y + row * out + output;
@@ -238,26 +256,28 @@ static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
 
 /* ---- the kernel --------------------------------------------------------------------------- */
 
-template <int terms, bool pairs, int groups>
-static __global__ void __launch_bounds__(batch_ring<terms, groups>::threads, 1)
-        batch_kernel(const __grid_constant__ vug_cuda_tile_job job)
+/* The most warpgroups of a block, as sums must stay in registers. */
+template <typename W, int terms, int rows>
+static constexpr int most_groups = !W::is_scaled        ? (terms > 1 && rows > JOINT_ROWS ? 5 : 7)
+                                   : rows <= JOINT_ROWS ? 5
+                                                        : 3;
+
+template <typename W, int terms, int rows, bool pairs>
+static __global__ void __launch_bounds__(most_groups<W, terms, rows> *GROUP_WARPS *WARP, 1)
+        batch_kernel(const __grid_constant__ vug_cuda_tile_job job, batch_ring ring)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    using ring = batch_ring<terms, groups>;
-    static_assert(sizeof(block_sums<groups>) <= ring::stages * ring::stage_bytes,
-                  "sums take the place of the ring");
     extern __shared__ uint8_t unaligned[];
-    __shared__ __align__(8) uint64_t full[ring::stages], empty[ring::stages];
+    __shared__ __align__(8) uint64_t full[MAX_STAGES], empty[MAX_STAGES];
     uint8_t *data =
             (uint8_t *)(((uintptr_t)unaligned + RING_ALIGN - 1) & ~(uintptr_t)(RING_ALIGN - 1));
-    block_sums<groups> *sums = (block_sums<groups> *)data;
     const batch_memory memory = { shared_address(data), shared_address(full),
                                   shared_address(empty) };
-    const int rank = blockIdx.x % CLUSTER, warp = threadIdx.x / WARP;
+    const int rank = blockIdx.x % CLUSTER, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
     if (threadIdx.x == 0) {
-        for (int i = 0; i < ring::stages; i++) {
-            barrier_init(memory.full + i * 8, ring::warps + 1);
-            barrier_init(memory.empty + i * 8, ring::warps);
+        for (int i = 0; i < ring.stages; i++) {
+            barrier_init(memory.full + i * 8, warps + 1);
+            barrier_init(memory.empty + i * 8, warps);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -265,21 +285,25 @@ static __global__ void __launch_bounds__(batch_ring<terms, groups>::threads, 1)
     start_next();
     const column_blocks columns = find_columns(job.columns, rank);
     const strip_range strips = find_strips<pairs>(job);
-    const output_strip strip = find_strip<pairs>(job, strips, warp, ring::warps);
+    const output_strip strip = find_strip<pairs>(job, strips, warp, warps);
     block_copies copies = {
+        ring,
         memory,
-        columns,
+        data,
+        batch_stage<W, terms, rows>::x_at(warps),
         strip.exists ? job.part[strip.part].tiles +
-                               ((int64_t)strip.index * columns.of + columns.first) * STRIP_BYTES
+                               ((int64_t)strip.index * columns.of + columns.first) * W::bytes
                      : NULL,
-        job.packed + columns.first * vug_cuda_block_rows(job.rows) * VUG_CUDA_BLOCK_ROW_BYTES,
+        job.packed + x_bytes_of(job, columns.first),
+        job.x_sums + sum_bytes_of(job, columns.first) / (int)sizeof(float),
     };
-    float sum[terms][SUMS] = {};
-    sum_columns<terms, groups>(job, copies, sum);
+    batch_sums<W, terms, rows> sum = {};
+    sum_columns(job, copies, columns.n, sum);
     __syncthreads();
-    store_sums<terms>(*sums, sum);
+    const block_sums sums = { (float *)data, warps * TILE + SUM_PAD };
+    store_sums(sums, sum);
     cluster_sync();
-    store_rows<terms, pairs>(job, *sums, strips, rank);
+    store_rows<terms, pairs>(job, sums, strips, rank);
     /* A block may not end while another one still reads its sums. */
     cluster_wait();
 #else
@@ -290,58 +314,46 @@ static __global__ void __launch_bounds__(batch_ring<terms, groups>::threads, 1)
 
 /* ---- launching ---------------------------------------------------------------------------- */
 
-/* The most warpgroups of a block, as sums must stay in registers. */
-template <int terms> static constexpr int most_groups = terms > 1 ? 5 : 7;
-
-/* Launches blocks with `wanted` warpgroups, or the fewest that there is a kernel for. */
-template <int terms, bool pairs, int groups = 2>
-static void launch_batch(cudaStream_t stream, const vug_cuda_tile_job *job, int clusters,
-                         int wanted)
-{
-    using ring = batch_ring<terms, groups>;
-    if constexpr (groups < most_groups<terms>) {
-        if (wanted > groups) {
-            launch_batch<terms, pairs, groups + 1>(stream, job, clusters, wanted);
-            return;
-        }
+template <typename W, int terms, int rows> struct batch_kernels {
+    template <bool pairs>
+    static void launch_waves(cudaStream_t stream, const vug_cuda_tile_job *job)
+    {
+        constexpr int parts = pairs ? 2 : 1,
+                      most = most_groups<W, terms, rows> * GROUP_WARPS / parts;
+        const int strips = count_strips(*job, pairs);
+        const int waves = (strips - 1) / (job->clusters * most) + 1;
+        const int clusters = min(job->clusters * waves, strips);
+        const int of_cluster = (strips - 1) / clusters + 1;
+        const int warps = (of_cluster * parts + GROUP_WARPS - 1) / GROUP_WARPS * GROUP_WARPS;
+        batch_ring ring = { batch_stage<W, terms, rows>::bytes(warps), 0 };
+        ring.stages = min(RING_BYTES / ring.stage_bytes, (int)MAX_STAGES);
+        launch_clusters(stream, batch_kernel<W, terms, rows, pairs>,
+                        { dim3((unsigned)(clusters * CLUSTER)), dim3(CLUSTER),
+                          (unsigned)(warps * WARP), (size_t)(RING_BYTES + RING_ALIGN) },
+                        { true, 0 }, *job, ring);
     }
-    launch_clusters(stream, batch_kernel<terms, pairs, groups>,
-                    { dim3((unsigned)(clusters * CLUSTER)), dim3(CLUSTER), ring::threads,
-                      (size_t)(ring::stages * ring::stage_bytes + RING_ALIGN) },
-                    { true, 0 }, *job);
-}
 
-template <int terms, bool pairs>
-static void launch_waves(cudaStream_t stream, const vug_cuda_tile_job *job)
-{
-    constexpr int parts = pairs ? 2 : 1, most = most_groups<terms> * GROUP_WARPS / parts;
-    const int strips = count_strips(*job, pairs);
-    const int waves = (strips - 1) / (job->clusters * most) + 1;
-    const int clusters = min(job->clusters * waves, strips);
-    const int of_cluster = (strips - 1) / clusters + 1;
-    launch_batch<terms, pairs>(stream, job, clusters, (of_cluster * parts - 1) / GROUP_WARPS + 1);
-}
+    static void launch(cudaStream_t stream, const vug_cuda_tile_job *job)
+    {
+        (job->activation != VUG_OP_LINEAR ? launch_waves<true> : launch_waves<false>)(stream, job);
+    }
+};
 
 void vug_cuda_batch_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    const bool pairs = job->activation != VUG_OP_LINEAR;
-    if (job->terms > 1)
-        (pairs ? launch_waves<2, true> : launch_waves<2, false>)(stream, job);
-    else
-        (pairs ? launch_waves<1, true> : launch_waves<1, false>)(stream, job);
+    launch_format<batch_kernels>(stream, job);
 }
 
 int vug_cuda_clusters(void)
 {
-    using ring = batch_ring<1, 2>;
-    const auto kernel = batch_kernel<1, false, 2>;
-    const int bytes = ring::stages * ring::stage_bytes + RING_ALIGN;
+    const auto kernel = batch_kernel<plain_unit, 1, VUG_CUDA_BATCH_ROWS, false>;
+    const int bytes = RING_BYTES + RING_ALIGN;
     cudaLaunchAttribute cluster = {};
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim = { CLUSTER, 1, 1 };
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(CLUSTER);
-    config.blockDim = dim3(ring::threads);
+    config.blockDim = dim3(2 * GROUP_WARPS * WARP);
     config.dynamicSmemBytes = (size_t)bytes;
     config.attrs = &cluster;
     config.numAttrs = 1;

@@ -11,29 +11,33 @@ template <int n> struct alignas(2 * n) bf16_columns {
     uint16_t v[n];
 };
 
-/* Stores the terms of n neighbouring columns of a row, from `column` on, in blocks for `rows` rows of
- * `width` columns. n is 1, 2, 4 or 8 and divides `column`. */
-template <int terms, int n>
-static __device__ __forceinline__ void store_terms(uint8_t *blocks, int64_t rows, int64_t width,
-                                                   int64_t row, int64_t column, float (&v)[n])
+/* Stores n neighbouring columns, rounded; v becomes what is left of them. n is 1, 2, 4 or 8. */
+template <int n> static __device__ __forceinline__ void store_rounded(uint8_t *to, float (&v)[n])
 {
-    const int64_t term_bytes = vug_cuda_term_bytes(rows, width);
-    uint8_t *to = blocks + vug_cuda_block_offset(rows, row, column);
+    bf16_columns<n> of;
 #pragma unroll
-    for (int term = 0; term < terms; term++, to += term_bytes) {
-        bf16_columns<n> of;
-#pragma unroll
-        for (int i = 0; i < n; i += 2) {
-            const uint32_t pair = bf16_pair(v[i], i + 1 < n ? v[i + 1] : 0);
-            v[i] -= __uint_as_float(pair << 16);
-            of.v[i] = (uint16_t)pair;
-            if (i + 1 == n)
-                continue;
-            v[i + 1] -= __uint_as_float(pair & 0xffff0000u);
-            of.v[i + 1] = (uint16_t)(pair >> 16);
-        }
-        *(bf16_columns<n> *)to = of;
+    for (int i = 0; i < n; i += 2) {
+        const uint32_t pair = bf16_pair(v[i], i + 1 < n ? v[i + 1] : 0);
+        v[i] -= __uint_as_float(pair << 16);
+        of.v[i] = (uint16_t)pair;
+        if (i + 1 == n)
+            continue;
+        v[i + 1] -= __uint_as_float(pair & 0xffff0000u);
+        of.v[i + 1] = (uint16_t)(pair >> 16);
     }
+    *(bf16_columns<n> *)to = of;
+}
+
+/* Stores the terms of n neighbouring columns of a row, from `column` on, a multiple of n, in blocks for
+ * `rows` rows. */
+template <int terms, int n>
+static __device__ __forceinline__ void store_terms(uint8_t *blocks, int64_t rows, int64_t row,
+                                                   int64_t column, float (&v)[n])
+{
+    uint8_t *to = blocks + vug_cuda_block_offset(rows, terms, row, column);
+#pragma unroll
+    for (int term = 0; term < terms; term++)
+        store_rounded(to + term * vug_cuda_term_bytes(rows), v);
 }
 
 #endif

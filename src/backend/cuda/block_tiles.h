@@ -114,6 +114,8 @@ template <int dtype> struct code_unit {
     static constexpr int bytes = format::unit_bytes;
     static constexpr bool is_scaled = true, is_integer = false, needs_sums = format::has_offset;
     static constexpr int block_tiles = format::block_tiles;
+    /* Whether sums of products of a block are exact, in any order. */
+    static constexpr bool is_exact = vug_cuda_takes_integers((vug_dtype)dtype);
     static constexpr int passes = vug_cuda_scales_each_term((vug_dtype)dtype) ? 2 : 1;
     uint32_t low[4 * (format::bits == 8 ? 2 : 1)], high[format::bits == 6 ? 2 : 1];
     uint32_t scale[2 * format::scale_words];

@@ -164,7 +164,9 @@ static __device__ __forceinline__ uint64_t tile_after(uint64_t tile, int bytes)
     return tile + (uint32_t)(bytes >> 4);
 }
 
-#define REGISTERS_0_15 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define REGISTERS_0_3  "%0, %1, %2, %3"
+#define REGISTERS_0_7  REGISTERS_0_3 ", %4, %5, %6, %7"
+#define REGISTERS_0_15 REGISTERS_0_7 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define REGISTERS_0_31                                                       \
     REGISTERS_0_15                                                           \
     ", "                                                                     \
@@ -183,7 +185,8 @@ static __device__ __forceinline__ uint64_t tile_after(uint64_t tile, int bytes)
     "%78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, " \
     "%92, %93, %94, %95"
 #define SUMS_4(d, i)  "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
-#define SUMS_16(d, i) SUMS_4(d, i), SUMS_4(d, (i) + 4), SUMS_4(d, (i) + 8), SUMS_4(d, (i) + 12)
+#define SUMS_8(d, i)  SUMS_4(d, i), SUMS_4(d, (i) + 4)
+#define SUMS_16(d, i) SUMS_8(d, i), SUMS_8(d, (i) + 8)
 #define SUMS_32(d, i) SUMS_16(d, i), SUMS_16(d, (i) + 16)
 #define WGMMA(n, registers, operands, adds_at, ...)                                    \
     asm volatile("{\n.reg .pred adds;\nsetp.ne.u32 adds, " adds_at ", 0;\n"            \
@@ -198,10 +201,14 @@ template <int columns>
 static __device__ __forceinline__ void wgmma_add(float (&d)[columns / 2], const uint4 &a,
                                                  uint64_t b, bool adds = true)
 {
-    static_assert(columns == 32 || columns == 64 || columns == 96 || columns == 128 ||
-                          columns == 192,
+    static_assert(columns == 8 || columns == 16 || columns == 32 || columns == 64 ||
+                          columns == 96 || columns == 128 || columns == 192,
                   "no such product");
-    if constexpr (columns == 32)
+    if constexpr (columns == 8)
+        WGMMA("8", REGISTERS_0_3, "{%4, %5, %6, %7}, %8", "%9", SUMS_4(d, 0));
+    else if constexpr (columns == 16)
+        WGMMA("16", REGISTERS_0_7, "{%8, %9, %10, %11}, %12", "%13", SUMS_8(d, 0));
+    else if constexpr (columns == 32)
         WGMMA("32", REGISTERS_0_15, "{%16, %17, %18, %19}, %20", "%21", SUMS_16(d, 0));
     else if constexpr (columns == 64)
         WGMMA("64", REGISTERS_0_31, "{%32, %33, %34, %35}, %36", "%37", SUMS_32(d, 0));
@@ -247,12 +254,15 @@ static __device__ __forceinline__ void wgmma_add_rows(float (&d)[32], const uint
                  "r"(a[3]));
 }
 
+#undef REGISTERS_0_3
+#undef REGISTERS_0_7
 #undef REGISTERS_0_15
 #undef REGISTERS_0_31
 #undef REGISTERS_32_47
 #undef REGISTERS_32_63
 #undef REGISTERS_64_95
 #undef SUMS_4
+#undef SUMS_8
 #undef SUMS_16
 #undef SUMS_32
 #undef WGMMA

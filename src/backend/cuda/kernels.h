@@ -172,13 +172,10 @@ void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
 
 /* ---- batch_linear.cu ------------------------------------------------------------ */
 
-enum {
-    VUG_CUDA_TILE_ROWS = 8, /* up to here, tile_linear.cu is as fast */
-    VUG_CUDA_BATCH_ROWS = 64,
-};
+enum { VUG_CUDA_BATCH_ROWS = 64 };
 
-/* The same products of up to VUG_CUDA_BATCH_ROWS rows, with weights of BF16, on compute capability
- * 9.0; `packed` has the rows as in activation_blocks.h. */
+/* The same products of up to VUG_CUDA_BATCH_ROWS rows, with weights of BF16 or, for two terms of x, in codes,
+ * on compute capability 9.0; `packed` has the rows as in activation_blocks.h. */
 void vug_cuda_batch_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
 /* How many clusters of 8 blocks the device runs at the same time, a block on each multiprocessor. */
 int vug_cuda_clusters(void);

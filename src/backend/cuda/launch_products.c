@@ -49,14 +49,14 @@ static bool is_single_row(const vug_cuda_step *s, const vug_cuda_product *produc
     return rows_of(s, x) == 1 && vug_cuda_takes_single_row(last_dim(x), product->norm != 0);
 }
 
-/* Whether a product runs in batch_linear.cu or wide_linear.cu. */
+/* Whether a product runs in batch_linear.cu or wide_linear.cu. With one term of x, codes are rounded to BF16 in
+ * other kernels. */
 static bool is_batch(const vug_cuda_step *s, const vug_cuda_product *product)
 {
     const vug_node *linear = &s->program->graph->node[product->linear[0]];
     const int64_t rows = rows_of(s, node_at(s, linear->in[0]));
-    return rows > VUG_CUDA_TILE_ROWS && rows <= VUG_CUDA_BATCH_ROWS &&
-           s->program->device->capability == 9 &&
-           matrix_at(s, linear->in[1])->dtype == VUG_DTYPE_BF16;
+    return rows > 1 && rows <= VUG_CUDA_BATCH_ROWS && s->program->device->capability == 9 &&
+           (vug_cuda_terms(s->program) > 1 || matrix_at(s, linear->in[1])->dtype == VUG_DTYPE_BF16);
 }
 
 /* Whether a product of many rows runs in wgmma_linear.cu. */
@@ -114,9 +114,10 @@ static bool takes_plain_terms(const vug_cuda_step *s, const vug_cuda_product *pr
 /* Whether attention leaves its results to a product in blocks. */
 static bool attends_for(const vug_cuda_step *s, const vug_node *node, const vug_cuda_product *to)
 {
-    if (is_batch(s, to))
-        return is_token_attention(s, node);
-    return is_wgmma(s, to) && takes_plain_terms(s, to) && is_run_attention(s, node);
+    if (!takes_plain_terms(s, to))
+        return false;
+    return is_batch(s, to) ? is_token_attention(s, node)
+                           : is_wgmma(s, to) && is_run_attention(s, node);
 }
 
 bool vug_cuda_is_in_blocks(const vug_cuda_step *s, uint32_t id)
@@ -132,7 +133,8 @@ bool vug_cuda_is_in_blocks(const vug_cuda_step *s, uint32_t id)
     if (node->op == VUG_OP_ATTENTION)
         stores = attends_for(s, node, to);
     else if (product && product->activation == id)
-        stores = is_batch(s, to) ? is_batch(s, product) : is_wgmma(s, product) && is_wgmma(s, to);
+        stores = is_batch(s, to) ? is_batch(s, product) && takes_plain_terms(s, to)
+                                 : is_wgmma(s, product) && is_wgmma(s, to);
     return stores && last_dim(x) % VUG_CUDA_TILE_PAD == 0 &&
            vug_cuda_block_rows(rows_of(s, x)) * last_dim(x) <=
                    vug_shape_elements(&node->shape, p->limits.batch, p->limits.rows);
@@ -218,7 +220,7 @@ static void launch_expanded_pair(const vug_cuda_step *s, const vug_cuda_tile_job
                                  const vug_cuda_prefill_job *rows, uint8_t *memory)
 {
     const int64_t out = few->part[0].out, most = vug_cuda_expanded_rows(few->columns) / 2;
-    const int64_t block = vug_cuda_block_rows(few->rows) * VUG_CUDA_BLOCK_ROW_BYTES;
+    const int64_t block = few->terms * vug_cuda_term_bytes(few->rows);
     vug_cuda_prefill_job job = *rows;
     job.parts = 2;
     for (int64_t first = 0, n; first < out; first += n) {
@@ -262,6 +264,7 @@ static void launch_batch(const vug_cuda_step *s, const vug_cuda_product *product
     const vug_cuda_blocks x = blocks_of(s, product);
     store_rows(s, product, job, &x);
     job->packed = x.blocks;
+    job->x_sums = x.x_sums;
     if (vug_cuda_takes_wide_linear(job))
         vug_cuda_wide_linear(stream_of(s), job);
     else

@@ -64,13 +64,13 @@ static __device__ __forceinline__ void store_chunk(const vug_cuda_blocks &to, in
     if (to.integers) {
         float low[CHUNK];
         round_to_integers(v, low);
-        store_terms<1>(to.blocks, to.rows, to.columns, row, first, v);
-        store_terms<1>(to.blocks + vug_cuda_term_bytes(to.rows, to.columns), to.rows, to.columns,
-                       row, first, low);
+        uint8_t *at = to.blocks + vug_cuda_block_offset(to.rows, to.terms, row, first);
+        store_rounded(at, v);
+        store_rounded(at + vug_cuda_term_bytes(to.rows), low);
     } else if (to.terms == 1) {
-        store_terms<1>(to.blocks, to.rows, to.columns, row, first, v);
+        store_terms<1>(to.blocks, to.rows, row, first, v);
     } else {
-        store_terms<2>(to.blocks, to.rows, to.columns, row, first, v);
+        store_terms<2>(to.blocks, to.rows, row, first, v);
     }
 }
 

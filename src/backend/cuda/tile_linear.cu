@@ -1,5 +1,6 @@
 /*
- * Products with matrices in tiles, for a few rows, in the order of weight_tiles.h.
+ * Products with matrices in tiles, for a few rows, in the order of weight_tiles.h: of experts and,
+ * where batch_linear.cu and wide_linear.cu do not compute them, of other layers.
  *
  * Each of the 8 warps of a block sums one slice of a tile of 16 outputs; the block then adds the
  * slices and goes on to its next tile. A warp loads the weights of several k16 steps ahead, also

@@ -205,7 +205,7 @@ static __device__ __forceinline__ void store_activation(const activation_place &
     }
     store_term(tile, v);
     group_sync();
-    const int64_t to_term_bytes = vug_cuda_term_bytes(at.to.rows, at.to.columns);
+    const int64_t to_term_bytes = vug_cuda_term_bytes(at.to.rows);
 #pragma unroll
     for (int i = 0; i < chunks; i += GROUP_THREADS) {
         const int token = (i + threadIdx.x % GROUP_THREADS) / TILE_CHUNKS,
@@ -213,7 +213,8 @@ static __device__ __forceinline__ void store_activation(const activation_place &
         const int64_t row = at.token + token;
         if (row >= at.to.rows)
             continue;
-        uint8_t *to = at.to.blocks + vug_cuda_block_offset(at.to.rows, row, at.output + chunk * 8);
+        uint8_t *to =
+                at.to.blocks + vug_cuda_block_offset(at.to.rows, terms, row, at.output + chunk * 8);
 #pragma unroll
         for (int term = 0; term < terms; term++)
             *(uint4 *)(to + term * to_term_bytes) =

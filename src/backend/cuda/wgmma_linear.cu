@@ -6,6 +6,7 @@
  * warpgroup have rows of the gate and two the same rows of the up: it stores their activation as the
  * next product reads it.
  */
+#include "backend/cuda/wgmma_codes.h"
 #include "backend/cuda/wgmma_sums.h"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -55,55 +56,6 @@ static __device__ void drain_ring(const vug_cuda_prefill_job &job, const ring_me
 
 /* ---- products with codes ---------------------------------------------------------------------- */
 
-/* Begins the products of the tiles of a block, from tile `s` of a unit on, with the terms of a pass. x:
- * the first of these of half of a ring's tokens; the next are `term_bytes` on. */
-template <typename W, int tokens>
-static __device__ __forceinline__ void begin_block(float (&codes)[tokens / 2],
-                                                   const uint4 (&w)[W::block_tiles], int s,
-                                                   uint32_t x, int term_bytes)
-{
-    wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < W::block_tiles; i++) {
-#pragma unroll
-        for (int term = 0; term < 2 / W::passes; term++)
-            wgmma_add<tokens>(codes, w[i], swizzled_tile(x + term * term_bytes + (s + i) * 32),
-                              i > 0 || term > 0);
-    }
-    wgmma_commit();
-}
-
-template <typename W>
-static __device__ __forceinline__ void block_operands(const W &w, int s,
-                                                      uint4 (&to)[W::block_tiles])
-{
-#pragma unroll
-    for (int i = 0; i < W::block_tiles; i++)
-        to[i] = w.operand(s + i);
-}
-
-/* Adds the products of a block with some tokens, times its scales, to sums, and after the last pass its
- * offsets times x_sums, the sums of a lane's tokens. */
-template <typename W, int n>
-static __device__ __forceinline__ void add_scaled(const float (&codes)[n], const W &w, int s,
-                                                  bool is_last, const float *x_sums, float *sum)
-{
-    const block_scale by[2] = { w.scale_of_row(s, false), w.scale_of_row(s, true) };
-#pragma unroll
-    for (int i = 0; i < n; i++)
-        sum[i] = fmaf(codes[i], by[i / 2 % 2].scale, sum[i]);
-    if (W::needs_sums && is_last) {
-#pragma unroll
-        for (int i = 0; i < n; i += 4) {
-            const float2 of = *(const float2 *)(x_sums + i * 2);
-            sum[i] = fmaf(by[0].offset, of.x, sum[i]);
-            sum[i + 1] = fmaf(by[0].offset, of.y, sum[i + 1]);
-            sum[i + 2] = fmaf(by[1].offset, of.x, sum[i + 2]);
-            sum[i + 3] = fmaf(by[1].offset, of.y, sum[i + 3]);
-        }
-    }
-}
-
 /* A turn of a warpgroup: the products of a block, from tile `s` of a unit on, with the terms of a pass and
  * half of the tokens. */
 struct code_turn {
@@ -120,7 +72,7 @@ template <typename W> static __device__ __forceinline__ constexpr code_turn find
  * the tensor cores multiply those of one half, it scales the products of the other, and unpacks
  * the codes of the next tiles. */
 template <typename W, int tokens>
-static __device__ __forceinline__ void multiply_codes(const uint8_t *strip, uint32_t x,
+static __device__ __forceinline__ void multiply_codes(const uint8_t *strip, uint64_t x,
                                                       const float *x_sums,
                                                       float (&codes)[2][tokens / 4],
                                                       float (&sum)[tokens / 2])
@@ -131,15 +83,17 @@ static __device__ __forceinline__ void multiply_codes(const uint8_t *strip, uint
     uint4 operands[2][W::block_tiles];
     w.template load<load_again>(strip);
     block_operands(w, 0, operands[0]);
-    begin_block<W, half>(codes[0], operands[0], 0, x, term_bytes);
+    const auto tiles = [&](int at) {
+        return term_tiles{ tile_after(x, at * half * VUG_CUDA_BLOCK_ROW_BYTES),
+                           tile_after(x, term_bytes + at * half * VUG_CUDA_BLOCK_ROW_BYTES) };
+    };
+    begin_codes<W, half>(codes[0], operands[0], 0, 0, tiles(0));
 #pragma unroll
     for (int i = 0; i < turns; i++) {
         const code_turn at = find_turn<W>(i), next = find_turn<W>(i + 1);
         if (i + 1 < turns) {
-            begin_block<W, half>(codes[next.half], operands[next.block % 2], next.s,
-                                 x + next.pass * term_bytes +
-                                         next.half * half * VUG_CUDA_BLOCK_ROW_BYTES,
-                                 term_bytes);
+            begin_codes<W, half>(codes[next.half], operands[next.block % 2], next.s, next.pass,
+                                 tiles(next.half));
             if (at.pass == 0 && at.half == 0 && at.s + W::block_tiles < STEPS)
                 block_operands(w, at.s + W::block_tiles, operands[(at.block + 1) % 2]);
             wgmma_wait<1>();
@@ -194,10 +148,11 @@ static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_m
                 const uint8_t *stage = data + at.stage * ring::stage_bytes;
                 const float *x_sums = (const float *)(stage + ring::sums_at);
                 barrier_wait(memory.full + at.stage * 8, at.parity);
-                multiply_codes<W, tokens>(stage + strip * W::bytes,
-                                          memory.data + at.stage * ring::stage_bytes +
-                                                  ring::tokens_at,
-                                          x_sums + threadIdx.x % 4 * 2, codes, sum);
+                multiply_codes<W, tokens>(
+                        stage + strip * W::bytes,
+                        swizzled_tile(same_in_warp(memory.data + at.stage * ring::stage_bytes +
+                                                   ring::tokens_at)),
+                        x_sums + threadIdx.x % 4 * 2, codes, sum);
                 /* A warp may still read sums when another one of its group is done. */
                 __syncwarp();
                 if (threadIdx.x % WARP < CLUSTER)

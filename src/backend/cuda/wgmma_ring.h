@@ -94,7 +94,8 @@ static __device__ __forceinline__ void copy_tokens(const vug_cuda_prefill_job &j
     for (int term = 0; term < terms; term++) {
         if (bytes > 0)
             bulk_copy_to_all(to + ring::tokens_at + term * ring::token_bytes + rank * share,
-                             from.x + term * term_bytes(job), bytes, full, (1 << CLUSTER) - 1);
+                             from.x + term * vug_cuda_term_bytes(job.rows), bytes, full,
+                             (1 << CLUSTER) - 1);
     }
     from.x += block_bytes(job);
     if constexpr (W::needs_sums) {
@@ -152,6 +153,12 @@ static __device__ void fill_ring(const vug_cuda_prefill_job &job, const ring_mem
             }
             ring_next<ring::stages>(at);
         }
+    }
+    /* This block may not end while warps of the other one have yet to arrive at its barriers. */
+#pragma unroll 1
+    for (int i = 0; i < ring::stages; i++) {
+        barrier_wait(memory.empty + at.stage * 8, at.parity);
+        ring_next<ring::stages>(at);
     }
 }
 #endif

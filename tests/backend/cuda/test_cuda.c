@@ -278,10 +278,30 @@ static void test_gated_rows_do_not_depend_on_others(void **state)
     check_gated(VUG_OP_GEGLU, 1600, 320, 20);
     check_gated(VUG_OP_SWIGLU, 3072, 320, 64);
     /* So many that wide_linear.cu takes them. */
+    check_gated(VUG_OP_SWIGLU, 7000, 320, 2);
     check_gated(VUG_OP_SWIGLU, 7000, 320, 50);
     check_gated(VUG_OP_SWIGLU, 7040, 320, 40);
     check_gated(VUG_OP_GEGLU, 13056, 640, 64);
     check_gated(VUG_OP_GEGLU, 200, 320, 70);
+}
+
+static void test_gated_rows_of_codes_do_not_depend_on_others(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    static const vug_dtype formats[] = { VUG_DTYPE_Q4_0, VUG_DTYPE_Q8_0, VUG_DTYPE_Q4_K,
+                                         VUG_DTYPE_Q6_K, VUG_DTYPE_E4M3, VUG_DTYPE_MXFP4,
+                                         VUG_DTYPE_MLX4, VUG_DTYPE_MLX8 };
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        check_gated_formats(VUG_OP_GEGLU, formats[i], formats[i], 768, 256, 2);
+        check_gated_formats(VUG_OP_SWIGLU, formats[i], formats[i], 768, 256, 64);
+        check_gated_formats(VUG_OP_GEGLU, VUG_DTYPE_BF16, formats[i], 256, 200, 9);
+        check_gated_formats(VUG_OP_GEGLU, formats[i], VUG_DTYPE_BF16, 320, 512, 24);
+        /* So many that wide_linear.cu takes them. */
+        check_gated_formats(VUG_OP_GEGLU, formats[i], formats[i], 7168, 512, 16);
+        check_gated_formats(VUG_OP_SWIGLU, formats[i], VUG_DTYPE_BF16, 7000, 512, 40);
+    }
 }
 
 /* An activation of many rows is stored as the next product reads it, if its blocks are whole. */
@@ -321,8 +341,15 @@ static void test_rounded_rows_of_blocks_do_not_depend_on_others(void **state)
             check_rounded_rows(formats[i], OUT, columns[j], 5);
             check_rounded_rows(formats[i], OUT, columns[j], 11);
             check_rounded_rows(formats[i], OUT, columns[j], 20);
+            check_rounded_rows(formats[i], 200, columns[j], 64);
             check_rounded_rows(formats[i], OUT, columns[j], 70);
         }
+        /* Clusters of batch_linear.cu with more warpgroups, and several rounds of them. */
+        check_rounded_rows(formats[i], 2400, 768, 2);
+        check_rounded_rows(formats[i], 6150, 1536, 33);
+        /* So many outputs that wide_linear.cu takes them. */
+        check_rounded_rows(formats[i], 13000, 256, 3);
+        check_rounded_rows(formats[i], 13000, 768, 50);
         /* So many that wgmma_linear.cu takes tiles of 128 rows. */
         check_rounded_rows(formats[i], OUT, 256, 8000);
     }
@@ -646,6 +673,7 @@ int main(void)
         cmocka_unit_test(test_products_are_those_of_decoded_weights),
         cmocka_unit_test(test_rounded_rows_do_not_depend_on_others),
         cmocka_unit_test(test_gated_rows_do_not_depend_on_others),
+        cmocka_unit_test(test_gated_rows_of_codes_do_not_depend_on_others),
         cmocka_unit_test(test_gated_rows_of_a_prefill_do_not_depend_on_others),
         cmocka_unit_test(test_rounded_rows_of_blocks_do_not_depend_on_others),
         cmocka_unit_test(test_integer_rows_may_have_any_magnitude),

@@ -1,0 +1,65 @@
+#ifndef VUG_BACKEND_CUDA_WGMMA_CODES_H
+#define VUG_BACKEND_CUDA_WGMMA_CODES_H
+
+/* Products of codes by wgmma (block_tiles.h has their layout): what the kernels for a few and for many
+ * rows share. */
+
+#include "backend/cuda/block_tiles.h"
+#include "backend/cuda/hopper.h"
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* The rows of x that codes are multiplied with: swizzled tiles of both terms. */
+struct term_tiles {
+    uint64_t of[2];
+};
+
+/* Begins the products of the tiles of a block, from tile `s` of a unit on, with the terms of a pass. */
+template <typename W, int tokens>
+static __device__ __forceinline__ void begin_codes(float (&codes)[tokens / 2],
+                                                   const uint4 (&w)[W::block_tiles], int s,
+                                                   int pass, const term_tiles &x)
+{
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < W::block_tiles; i++) {
+#pragma unroll
+        for (int term = 0; term < 2 / W::passes; term++)
+            wgmma_add<tokens>(codes, w[i], tile_after(x.of[pass + term], (s + i) * 32),
+                              i > 0 || term > 0);
+    }
+    wgmma_commit();
+}
+
+template <typename W>
+static __device__ __forceinline__ void block_operands(const W &w, int s,
+                                                      uint4 (&to)[W::block_tiles])
+{
+#pragma unroll
+    for (int i = 0; i < W::block_tiles; i++)
+        to[i] = w.operand(s + i);
+}
+
+/* Adds the products of a block with some tokens, times its scales, to sums, and after the last pass its
+ * offsets times x_sums, the sums of a lane's tokens. */
+template <typename W, int n>
+static __device__ __forceinline__ void add_scaled(const float (&codes)[n], const W &w, int s,
+                                                  bool is_last, const float *x_sums, float *sum)
+{
+    const block_scale by[2] = { w.scale_of_row(s, false), w.scale_of_row(s, true) };
+#pragma unroll
+    for (int i = 0; i < n; i++)
+        sum[i] = fmaf(codes[i], by[i / 2 % 2].scale, sum[i]);
+    if (W::needs_sums && is_last) {
+#pragma unroll
+        for (int i = 0; i < n; i += 4) {
+            const float2 of = *(const float2 *)(x_sums + i * 2);
+            sum[i] = fmaf(by[0].offset, of.x, sum[i]);
+            sum[i + 1] = fmaf(by[0].offset, of.y, sum[i + 1]);
+            sum[i + 2] = fmaf(by[1].offset, of.x, sum[i + 2]);
+            sum[i + 3] = fmaf(by[1].offset, of.y, sum[i + 3]);
+        }
+    }
+}
+#endif
+
+#endif
