@@ -157,13 +157,14 @@ static __device__ __forceinline__ void sum_columns(const vug_cuda_tile_job &job,
 #pragma unroll 1
     for (int b = 0; b < n; b += chunk) {
         const int stage_at = place.stage * c.ring.stage_bytes, units = min(n - b, chunk);
+        const bool refills = b + ahead < n; /* otherwise nobody waits until the stage is read */
         __syncwarp();
         barrier_wait(c.memory.full + place.stage * 8, place.parity);
 #pragma unroll 1
         for (int u = 0; u < units; u++) {
             const auto have_read = [&]() {
                 __syncwarp();
-                if (first_of_warp && u + 1 == units && b + ahead < n)
+                if (first_of_warp && u + 1 == units && refills)
                     copy_units<W, chunk>(c, place.stage, min(n - b - ahead, chunk));
             };
             multiply_unit<W, terms, rows, steps_at_once<terms, rows>>(
@@ -172,7 +173,7 @@ static __device__ __forceinline__ void sum_columns(const vug_cuda_tile_job &job,
                     sum, have_read);
         }
         __syncwarp();
-        if (first_of_warp)
+        if (first_of_warp && refills)
             barrier_arrive(c.memory.empty + place.stage * 8);
         const int before = b - chunk + ahead; /* what takes the place of the stage before */
         if (threadIdx.x == 0 && b > 0 && before < n) {
