@@ -144,14 +144,15 @@ static __device__ __forceinline__ void multiply_plain(const unit_operands &from,
     }
 }
 
-/* The products of codes of a block with both terms of x, or with those of a pass: turn by turn. */
+/* Codes are multiplied in turns: those of a block of columns with one scale, with both terms of x or, if sums of
+ * each term are scaled, with one. joint: both terms at once, since the order of exact sums does not matter. */
 template <typename W, int rows> struct code_turns {
     static constexpr bool joint = W::is_exact && W::block_tiles > 1 && is_joint<2, rows>;
     static constexpr int columns = joint ? 2 * rows : rows, passes = joint ? 1 : W::passes,
                          n = passes * STEPS / W::block_tiles;
 };
 
-/* Begins the products of the tiles of a block with rows of both terms. */
+/* Begins the products of the tiles of a block, from tile `s` of a unit on, with both terms at once. */
 template <typename W, int columns>
 static __device__ __forceinline__ void begin_joint(float (&codes)[columns / 2],
                                                    const uint4 (&w)[W::block_tiles], int s,
@@ -164,7 +165,7 @@ static __device__ __forceinline__ void begin_joint(float (&codes)[columns / 2],
     wgmma_commit();
 }
 
-/* Adds the products of a turn, times scales. */
+/* Adds the products of turn `turn` of a unit, times the scales of its block. */
 template <typename W, int rows>
 static __device__ __forceinline__ void add_turn(float (&codes)[code_turns<W, rows>::columns / 2],
                                                 const W &w, int turn, const unit_operands &from,
@@ -191,8 +192,7 @@ static __device__ __forceinline__ void add_turn(float (&codes)[code_turns<W, row
     }
 }
 
-/* The same as multiply_plain with codes, and both terms of x: with few rows two turns at once, for which many leave
- * no registers. */
+/* The same with codes: for few rows two turns at once, for which many leave no registers. */
 template <typename W, int rows, typename F>
 static __device__ __forceinline__ void multiply_codes(const unit_operands &from,
                                                       batch_sums<W, 2, rows> &sum, F have_read)
