@@ -148,22 +148,10 @@ static __device__ __forceinline__ void multiply_plain(const unit_operands &from,
  * each term are scaled, with one. joint: both terms at once, since the order of exact sums does not matter. */
 template <typename W, int rows> struct code_turns {
     static constexpr bool joint = W::is_exact && W::block_tiles > 1 && is_joint<2, rows>;
-    static constexpr int columns = joint ? 2 * rows : rows, passes = joint ? 1 : W::passes,
-                         n = passes * STEPS / W::block_tiles;
+    static constexpr int columns = joint ? 2 * rows : rows, passes = joint ? 1 : W::passes;
+    static constexpr int terms = joint ? 1 : 2 / W::passes; /* multiplied one after the other */
+    static constexpr int n = passes * STEPS / W::block_tiles;
 };
-
-/* Begins the products of the tiles of a block, from tile `s` of a unit on, with both terms at once. */
-template <typename W, int columns>
-static __device__ __forceinline__ void begin_joint(float (&codes)[columns / 2],
-                                                   const uint4 (&w)[W::block_tiles], int s,
-                                                   uint64_t x)
-{
-    wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < W::block_tiles; i++)
-        wgmma_add<columns>(codes, w[i], tile_after(x, (s + i) * 32), i > 0);
-    wgmma_commit();
-}
 
 /* Adds the products of turn `turn` of a unit, times the scales of its block. */
 template <typename W, int rows>
@@ -199,9 +187,8 @@ static __device__ __forceinline__ void multiply_codes(const unit_operands &from,
 {
     using turns = code_turns<W, rows>;
     constexpr int at_once = rows < JOINT_ROWS ? 2 : 1;
-    const uint64_t first_term = swizzled_tile(same_in_warp(from.x));
-    const term_tiles x = { first_term,
-                           tile_after(first_term, from.rows * VUG_CUDA_BLOCK_ROW_BYTES) };
+    const uint64_t x = swizzled_tile(same_in_warp(from.x));
+    const int term_bytes = from.rows * VUG_CUDA_BLOCK_ROW_BYTES;
     W w;
     w.template load<load_shared>((const uint8_t *)(uintptr_t)from.unit);
 #pragma unroll
@@ -214,10 +201,11 @@ static __device__ __forceinline__ void multiply_codes(const unit_operands &from,
 #pragma unroll
         for (int i = 0; i < at_once; i++) {
             const int turn = first + i, s = turn / turns::passes * W::block_tiles;
-            if constexpr (turns::joint)
-                begin_joint<W, turns::columns>(codes[i], operands[i], s, first_term);
-            else
-                begin_codes<W, rows>(codes[i], operands[i], s, turn % turns::passes, x);
+            uint64_t terms[turns::terms];
+#pragma unroll
+            for (int j = 0; j < turns::terms; j++)
+                terms[j] = tile_after(x, (turn % turns::passes + j) * term_bytes);
+            begin_codes<W, turns::columns>(codes[i], operands[i], s, terms);
         }
         if (first + at_once == turns::n)
             have_read();

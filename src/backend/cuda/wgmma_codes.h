@@ -8,24 +8,19 @@
 #include "backend/cuda/hopper.h"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-/* The rows of x that codes are multiplied with: swizzled tiles of both terms. */
-struct term_tiles {
-    uint64_t of[2];
-};
-
-/* Begins the products of the tiles of a block, from tile `s` of a unit on, with the terms of a pass. */
-template <typename W, int tokens>
-static __device__ __forceinline__ void begin_codes(float (&codes)[tokens / 2],
+/* Begins the products of the tiles of a block, from tile `s` of a unit on, with `n` swizzled tiles of x: those of a
+ * tile of the block with all of them, then those of the next. */
+template <typename W, int columns, int n>
+static __device__ __forceinline__ void begin_codes(float (&codes)[columns / 2],
                                                    const uint4 (&w)[W::block_tiles], int s,
-                                                   int pass, const term_tiles &x)
+                                                   const uint64_t (&x)[n])
 {
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < W::block_tiles; i++) {
 #pragma unroll
-        for (int term = 0; term < 2 / W::passes; term++)
-            wgmma_add<tokens>(codes, w[i], tile_after(x.of[pass + term], (s + i) * 32),
-                              i > 0 || term > 0);
+        for (int j = 0; j < n; j++)
+            wgmma_add<columns>(codes, w[i], tile_after(x[j], (s + i) * 32), i > 0 || j > 0);
     }
     wgmma_commit();
 }

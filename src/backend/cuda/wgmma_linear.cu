@@ -83,17 +83,20 @@ static __device__ __forceinline__ void multiply_codes(const uint8_t *strip, uint
     uint4 operands[2][W::block_tiles];
     w.template load<load_again>(strip);
     block_operands(w, 0, operands[0]);
-    const auto tiles = [&](int at) {
-        return term_tiles{ tile_after(x, at * half * VUG_CUDA_BLOCK_ROW_BYTES),
-                           tile_after(x, term_bytes + at * half * VUG_CUDA_BLOCK_ROW_BYTES) };
+    const auto begin = [&](const code_turn &turn) {
+        uint64_t terms[2 / W::passes];
+#pragma unroll
+        for (int i = 0; i < 2 / W::passes; i++)
+            terms[i] = tile_after(x, (turn.pass + i) * term_bytes +
+                                             turn.half * half * VUG_CUDA_BLOCK_ROW_BYTES);
+        begin_codes<W, half>(codes[turn.half], operands[turn.block % 2], turn.s, terms);
     };
-    begin_codes<W, half>(codes[0], operands[0], 0, 0, tiles(0));
+    begin(find_turn<W>(0));
 #pragma unroll
     for (int i = 0; i < turns; i++) {
         const code_turn at = find_turn<W>(i), next = find_turn<W>(i + 1);
         if (i + 1 < turns) {
-            begin_codes<W, half>(codes[next.half], operands[next.block % 2], next.s, next.pass,
-                                 tiles(next.half));
+            begin(next);
             if (at.pass == 0 && at.half == 0 && at.s + W::block_tiles < STEPS)
                 block_operands(w, at.s + W::block_tiles, operands[(at.block + 1) % 2]);
             wgmma_wait<1>();
