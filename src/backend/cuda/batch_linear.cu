@@ -26,14 +26,6 @@ struct batch_ring {
     int stage_bytes, stages;
 };
 
-static __device__ __forceinline__ void ring_next(ring_place &at, const batch_ring &ring)
-{
-    if (++at.stage == ring.stages) {
-        at.stage = 0;
-        at.parity ^= 1;
-    }
-}
-
 struct batch_memory {
     uint32_t data, full, empty; /* addresses; barriers of 8 bytes for each stage */
 };
@@ -182,7 +174,7 @@ static __device__ __forceinline__ void sum_columns(const vug_cuda_tile_job &job,
             barrier_wait(c.memory.empty + stage * 8, wraps ? place.parity ^ 1 : place.parity);
             copy_rows<W, terms, rows>(job, c, stage, min(n - before, chunk));
         }
-        ring_next(place, c.ring);
+        ring_next(place, c.ring.stages);
     }
     __syncwarp();
 }

@@ -95,7 +95,8 @@ struct ring_place {
     uint32_t parity;
 };
 
-template <int stages> static __device__ __forceinline__ void ring_next(ring_place &at)
+/* Goes on to the next of `stages` stages. */
+static __device__ __forceinline__ void ring_next(ring_place &at, int stages)
 {
     if (++at.stage == stages) {
         at.stage = 0;

@@ -176,7 +176,7 @@ static __device__ __forceinline__ void leave_stage(const attention_memory &memor
 {
     if (threadIdx.x % WARP == 0)
         barrier_arrive(memory.empty + at.stage * 8);
-    ring_next<shape::stages>(at);
+    ring_next(at, shape::stages);
 }
 
 /* The warpgroups that compute round the queries of the block. */

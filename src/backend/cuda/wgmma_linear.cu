@@ -160,7 +160,7 @@ static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_m
                 __syncwarp();
                 if (threadIdx.x % WARP < CLUSTER)
                     barrier_arrive_at(memory.empty + at.stage * 8, threadIdx.x % WARP);
-                ring_next<ring::stages>(at);
+                ring_next(at, ring::stages);
             }
             keep_slice(kept, sum, slice == 0, slice == SLICES - 1);
         }

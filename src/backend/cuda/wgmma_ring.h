@@ -151,14 +151,14 @@ static __device__ void fill_ring(const vug_cuda_prefill_job &job, const ring_mem
                 bulk_copy(to + (strip + s) * W::bytes, w[s], W::bytes, full);
                 w[s] += W::bytes;
             }
-            ring_next<ring::stages>(at);
+            ring_next(at, ring::stages);
         }
     }
     /* This block may not end while warps of the other one have yet to arrive at its barriers. */
 #pragma unroll 1
     for (int i = 0; i < ring::stages; i++) {
         barrier_wait(memory.empty + at.stage * 8, at.parity);
-        ring_next<ring::stages>(at);
+        ring_next(at, ring::stages);
     }
 }
 #endif

@@ -109,7 +109,7 @@ static __device__ __forceinline__ void multiply_blocks(const ring_memory &memory
     for (int i = 0; i < n; i++) {
         const int before = at.stage;
         begin_products<tokens, terms>(load_half(from, 1), 0, 1, true, sums);
-        ring_next<ring::stages>(at);
+        ring_next(at, ring::stages);
         wgmma_wait<1>();
         from = wait_stage<tokens, terms>(memory, strip, at);
         begin_products<tokens, terms>(load_half(from, 0), 0, 1, true, sums);
@@ -128,7 +128,7 @@ static __device__ __forceinline__ void next_slice(const ring_memory &memory, int
 {
     using ring = ring_of<plain_unit, tokens, terms>;
     const int before = at.stage;
-    ring_next<ring::stages>(at);
+    ring_next(at, ring::stages);
     const stage_operands next = wait_stage<tokens, terms>(memory, strip, at);
     half_block half = load_half(from, 1);
     begin_products<tokens, terms>(half, 0, 0, true, sums);
@@ -171,7 +171,7 @@ static __device__ __forceinline__ void multiply_unit(const ring_memory &memory, 
     begin_products<tokens, terms>(load_half(from, 1), 0, 1, true, sums);
     wgmma_wait();
     leave_stage(memory, at.stage);
-    ring_next<ring::stages>(at);
+    ring_next(at, ring::stages);
     add_half<tokens, terms>(all, 0, sums);
     add_half<tokens, terms>(all, 1, sums);
 }

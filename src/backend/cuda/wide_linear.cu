@@ -308,7 +308,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
              * late: the other block may have ended. */
             if (lane < CLUSTER && multiplied + ring::stages <= all_stages)
                 barrier_arrive_at(memory.empty + at.stage * 8, lane);
-            ring_next<ring::stages>(at);
+            ring_next(at, ring::stages);
         }
         end_slices(y, blocks, blocks);
         finish_group<terms, rows, pairs>(job, group, *exchanged, y.all);
