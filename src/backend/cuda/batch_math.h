@@ -240,7 +240,7 @@ static void launch_rows(cudaStream_t stream, const vug_cuda_tile_job *job)
     case 16:
         kernels<W, terms, 16>::launch(stream, job);
         break;
-    case 32:
+    case JOINT_ROWS:
         kernels<W, terms, JOINT_ROWS>::launch(stream, job);
         break;
     default:

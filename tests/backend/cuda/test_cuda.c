@@ -51,6 +51,12 @@ static void test_missing_device_is_explained(void **state)
 
 enum { OUT = 21 };
 
+/* Those of tiles of codes (cuda/weight_tiles.h). */
+static const vug_dtype code_formats[] = { VUG_DTYPE_Q4_0, VUG_DTYPE_Q8_0, VUG_DTYPE_Q4_K,
+                                          VUG_DTYPE_Q6_K, VUG_DTYPE_E4M3, VUG_DTYPE_MXFP4,
+                                          VUG_DTYPE_MLX4, VUG_DTYPE_MLX8 };
+enum { CODE_FORMATS = sizeof(code_formats) / sizeof(code_formats[0]) };
+
 /* y [rows,OUT] = x [rows,columns of w] w^T, on the device. */
 static void run_linear(const vug_weight *w, vug_activations activations, const float *x,
                        int64_t rows, float *y)
@@ -290,17 +296,15 @@ static void test_gated_rows_of_codes_do_not_depend_on_others(void **state)
     (void)state;
     if (skips())
         skip();
-    static const vug_dtype formats[] = { VUG_DTYPE_Q4_0, VUG_DTYPE_Q8_0, VUG_DTYPE_Q4_K,
-                                         VUG_DTYPE_Q6_K, VUG_DTYPE_E4M3, VUG_DTYPE_MXFP4,
-                                         VUG_DTYPE_MLX4, VUG_DTYPE_MLX8 };
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-        check_gated_formats(VUG_OP_GEGLU, formats[i], formats[i], 768, 256, 2);
-        check_gated_formats(VUG_OP_SWIGLU, formats[i], formats[i], 768, 256, 64);
-        check_gated_formats(VUG_OP_GEGLU, VUG_DTYPE_BF16, formats[i], 256, 200, 9);
-        check_gated_formats(VUG_OP_GEGLU, formats[i], VUG_DTYPE_BF16, 320, 512, 24);
+    for (size_t i = 0; i < CODE_FORMATS; i++) {
+        const vug_dtype format = code_formats[i];
+        check_gated_formats(VUG_OP_GEGLU, format, format, 768, 256, 2);
+        check_gated_formats(VUG_OP_SWIGLU, format, format, 768, 256, 64);
+        check_gated_formats(VUG_OP_GEGLU, VUG_DTYPE_BF16, format, 256, 200, 9);
+        check_gated_formats(VUG_OP_GEGLU, format, VUG_DTYPE_BF16, 320, 512, 24);
         /* So many that wide_linear.cu takes them. */
-        check_gated_formats(VUG_OP_GEGLU, formats[i], formats[i], 7168, 512, 16);
-        check_gated_formats(VUG_OP_SWIGLU, formats[i], VUG_DTYPE_BF16, 7000, 512, 40);
+        check_gated_formats(VUG_OP_GEGLU, format, format, 7168, 512, 16);
+        check_gated_formats(VUG_OP_SWIGLU, format, VUG_DTYPE_BF16, 7000, 512, 40);
     }
 }
 
@@ -332,26 +336,24 @@ static void test_rounded_rows_of_blocks_do_not_depend_on_others(void **state)
     (void)state;
     if (skips())
         skip();
-    static const vug_dtype formats[] = { VUG_DTYPE_Q4_0, VUG_DTYPE_Q8_0, VUG_DTYPE_Q4_K,
-                                         VUG_DTYPE_Q6_K, VUG_DTYPE_E4M3, VUG_DTYPE_MXFP4,
-                                         VUG_DTYPE_MLX4, VUG_DTYPE_MLX8 };
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+    for (size_t i = 0; i < CODE_FORMATS; i++) {
+        const vug_dtype format = code_formats[i];
         static const int64_t columns[] = { 256, 2560, 10240 };
         for (size_t j = 0; j < sizeof(columns) / sizeof(columns[0]); j++) {
-            check_rounded_rows(formats[i], OUT, columns[j], 5);
-            check_rounded_rows(formats[i], OUT, columns[j], 11);
-            check_rounded_rows(formats[i], OUT, columns[j], 20);
-            check_rounded_rows(formats[i], 200, columns[j], 64);
-            check_rounded_rows(formats[i], OUT, columns[j], 70);
+            check_rounded_rows(format, OUT, columns[j], 5);
+            check_rounded_rows(format, OUT, columns[j], 11);
+            check_rounded_rows(format, OUT, columns[j], 20);
+            check_rounded_rows(format, 200, columns[j], 64);
+            check_rounded_rows(format, OUT, columns[j], 70);
         }
         /* Clusters of batch_linear.cu with more warpgroups, and several rounds of them. */
-        check_rounded_rows(formats[i], 2400, 768, 2);
-        check_rounded_rows(formats[i], 6150, 1536, 33);
+        check_rounded_rows(format, 2400, 768, 2);
+        check_rounded_rows(format, 6150, 1536, 33);
         /* So many outputs that wide_linear.cu takes them. */
-        check_rounded_rows(formats[i], 13000, 256, 3);
-        check_rounded_rows(formats[i], 13000, 768, 50);
+        check_rounded_rows(format, 13000, 256, 3);
+        check_rounded_rows(format, 13000, 768, 50);
         /* So many that wgmma_linear.cu takes tiles of 128 rows. */
-        check_rounded_rows(formats[i], OUT, 256, 8000);
+        check_rounded_rows(format, OUT, 256, 8000);
     }
     /* Half a unit of 64 columns, and more weights than are expanded together. */
     check_rounded_rows(VUG_DTYPE_Q4_0, OUT, 96, 40);
