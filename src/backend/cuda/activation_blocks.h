@@ -22,8 +22,8 @@ static inline HOST_AND_DEVICE int64_t vug_cuda_blocks_of(int64_t width)
     return vug_cuda_padded(width) / VUG_CUDA_TILE_PAD;
 }
 
-/* Rows that a block has room for: a multiple of 8 and, of few rows, a power of two, since kernels for few rows
- * know how many they are (batch_math.h). */
+/* Rows that a block has room for: a multiple of 8 and, up to 32, a power of two, as kernels for so few rows are
+ * compiled for each of these numbers (batch_math.h). */
 static inline HOST_AND_DEVICE int64_t vug_cuda_block_rows(int64_t rows)
 {
     enum { FEW = 32 };

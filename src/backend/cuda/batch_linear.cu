@@ -311,8 +311,12 @@ template <typename W, int terms, int rows> struct batch_kernels {
     template <bool pairs>
     static void launch_waves(cudaStream_t stream, const vug_cuda_tile_job *job)
     {
-        constexpr int parts = pairs ? 2 : 1,
-                      most = most_groups<W, terms, rows> * GROUP_WARPS / parts;
+        constexpr int most_warps = most_groups<W, terms, rows> * GROUP_WARPS;
+        static_assert(2 * batch_stage<W, terms, rows>::bytes(most_warps) <= RING_BYTES,
+                      "a stage is filled while another is read");
+        static_assert(rows * (most_warps * TILE + SUM_PAD) * (int)sizeof(float) <= RING_BYTES,
+                      "sums take the place of the ring");
+        constexpr int parts = pairs ? 2 : 1, most = most_warps / parts;
         const int strips = count_strips(*job, pairs);
         const int waves = (strips - 1) / (job->clusters * most) + 1;
         const int clusters = min(job->clusters * waves, strips);

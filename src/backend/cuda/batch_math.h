@@ -50,7 +50,7 @@ static __device__ __forceinline__ int sum_bytes_of(const vug_cuda_tile_job &job,
     return blocks * UNIT_SUMS * (int)vug_cuda_block_rows(job.rows) * (int)sizeof(float);
 }
 
-/* The sums of a lane: of each term, or of both if weights are codes. */
+/* The sums of a lane: one for each term, or one for both terms if weights are codes. */
 template <typename W, int terms, int rows> struct batch_sums {
     static constexpr int terms_apart = W::is_scaled ? 1 : terms;
     float of[terms_apart][rows / 2];
@@ -103,7 +103,7 @@ static __device__ __forceinline__ unit_operands operands_of(const vug_cuda_tile_
                                                             int x_at, int u)
 {
     using of = batch_stage<W, terms, rows>;
-    /* Few rows have room for as many as the kernel is for. */
+    /* A kernel for few rows is launched if the blocks have exactly that many (launch_rows). */
     const int n = rows <= JOINT_ROWS ? rows : (int)vug_cuda_block_rows(job.rows);
     const float *x_sums = (const float *)(stage + x_at + of::x_bytes) + threadIdx.x % 4 * 2;
     return { at + (threadIdx.x / WARP * of::chunk + u) * W::bytes,
@@ -230,6 +230,7 @@ static __device__ __forceinline__ void multiply_unit(const unit_operands &from,
 
 /* ---- launching ---------------------------------------------------------------------------- */
 
+/* Launches kernels<W, terms, rows> for the rows of the job's blocks. */
 template <template <typename, int, int> class kernels, typename W, int terms>
 static void launch_rows(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
@@ -248,7 +249,7 @@ static void launch_rows(cudaStream_t stream, const vug_cuda_tile_job *job)
     }
 }
 
-/* Launches kernels<W, terms, rows> for the job's weights, terms of x and rows. */
+/* Launches kernels<W, terms, rows> for the job's weights and terms of x. */
 template <template <typename, int, int> class kernels>
 static void launch_format(cudaStream_t stream, const vug_cuda_tile_job *job)
 {

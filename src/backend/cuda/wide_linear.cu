@@ -25,7 +25,9 @@ template <typename W, int terms, int rows> struct wide_ring : batch_stage<W, ter
     static constexpr int fit = RING_BYTES / stage_bytes;
     static constexpr int stages = fit < MAX_STAGES ? fit : (int)MAX_STAGES;
     static constexpr int bytes = stages * stage_bytes;
-    /* Rows are copied to the stage that many before the next: warps of both blocks have probably read it. */
+    static_assert(stages > 1, "one is filled while another is read");
+    /* So many stages behind the one that is multiplied, rows are copied: warps of both blocks have probably read
+     * that stage. */
     static constexpr int behind = stages > 2 * REFILLED_BEHIND ? (int)REFILLED_BEHIND : 1;
 };
 
