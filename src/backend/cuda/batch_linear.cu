@@ -36,10 +36,22 @@ struct block_sums {
     int stride;
 };
 
+/* The most warpgroups of a block, as sums must stay in registers. */
+template <typename W, int terms, int rows>
+static constexpr int most_groups = !W::is_scaled        ? (terms > 1 && rows > JOINT_ROWS ? 5 : 7)
+                                   : rows <= JOINT_ROWS ? 5
+                                                        : 3;
+
+/* The same for a kernel that blocks of small matrices run, whose threads have more registers. */
+template <typename W, int terms, int rows>
+static constexpr int few_groups =
+        W::is_scaled || rows < JOINT_ROWS ? most_groups<W, terms, rows>
+                                          : most_groups<W, terms, rows> - 2;
+
 /* Tiles of BF16 that are multiplied at once, as operands take registers, too. */
-template <int terms, int rows>
-static constexpr int steps_at_once = rows < JOINT_ROWS    ? STEPS
-                                     : rows == JOINT_ROWS ? STEPS / 2
+template <int terms, int rows, int groups>
+static constexpr int steps_at_once = groups <= few_groups<plain_unit, terms, rows> ? STEPS
+                                     : rows == JOINT_ROWS                          ? STEPS / 2
                                                           : STEPS / (2 * terms);
 
 /* The columns of slice `rank`, which a block sums, in blocks of 64. */
@@ -131,7 +143,7 @@ static __device__ __forceinline__ void copy_rows(const vug_cuda_tile_job &job, b
 
 /* Adds the `n` blocks of columns of a slice to `sum`. A warp's units are copied again when the warp has read
  * those of a stage, and the rows of the stage before, which other warps may have read later. */
-template <typename W, int terms, int rows>
+template <typename W, int terms, int rows, int groups>
 static __device__ __forceinline__ void sum_columns(const vug_cuda_tile_job &job, block_copies &c,
                                                    int n, batch_sums<W, terms, rows> &sum)
 {
@@ -159,7 +171,7 @@ static __device__ __forceinline__ void sum_columns(const vug_cuda_tile_job &job,
                 if (first_of_warp && u + 1 == units && refills)
                     copy_units<W, chunk>(c, place.stage, min(n - b - ahead, chunk));
             };
-            multiply_unit<W, terms, rows, steps_at_once<terms, rows>>(
+            multiply_unit<W, terms, rows, steps_at_once<terms, rows, groups>>(
                     operands_of<W, terms, rows>(job, c.data + stage_at, c.memory.data + stage_at,
                                                 c.x_at, u),
                     sum, have_read);
@@ -249,14 +261,9 @@ static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
 
 /* ---- the kernel --------------------------------------------------------------------------- */
 
-/* The most warpgroups of a block, as sums must stay in registers. */
-template <typename W, int terms, int rows>
-static constexpr int most_groups = !W::is_scaled        ? (terms > 1 && rows > JOINT_ROWS ? 5 : 7)
-                                   : rows <= JOINT_ROWS ? 5
-                                                        : 3;
-
-template <typename W, int terms, int rows, bool pairs>
-static __global__ void __launch_bounds__(most_groups<W, terms, rows> *GROUP_WARPS *WARP, 1)
+/* groups: warpgroups of a block at most. */
+template <typename W, int terms, int rows, bool pairs, int groups>
+static __global__ void __launch_bounds__(groups *GROUP_WARPS *WARP, 1)
         batch_kernel(const __grid_constant__ vug_cuda_tile_job job, batch_ring ring)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -291,7 +298,7 @@ static __global__ void __launch_bounds__(most_groups<W, terms, rows> *GROUP_WARP
         job.x_sums + sum_bytes_of(job, columns.first) / (int)sizeof(float),
     };
     batch_sums<W, terms, rows> sum = {};
-    sum_columns(job, copies, columns.n, sum);
+    sum_columns<W, terms, rows, groups>(job, copies, columns.n, sum);
     __syncthreads();
     const block_sums sums = { (float *)data, warps * TILE + SUM_PAD };
     store_sums(sums, sum);
@@ -308,26 +315,40 @@ static __global__ void __launch_bounds__(most_groups<W, terms, rows> *GROUP_WARP
 /* ---- launching ---------------------------------------------------------------------------- */
 
 template <typename W, int terms, int rows> struct batch_kernels {
-    template <bool pairs>
-    static void launch_waves(cudaStream_t stream, const vug_cuda_tile_job *job)
+    using stage = batch_stage<W, terms, rows>;
+
+    template <bool pairs, int groups>
+    static void launch_blocks(cudaStream_t stream, const vug_cuda_tile_job *job, int clusters,
+                              int warps)
     {
-        constexpr int most_warps = most_groups<W, terms, rows> * GROUP_WARPS;
-        static_assert(2 * batch_stage<W, terms, rows>::bytes(most_warps) <= RING_BYTES,
+        constexpr int most_warps = groups * GROUP_WARPS;
+        static_assert(2 * stage::bytes(most_warps) <= RING_BYTES,
                       "a stage is filled while another is read");
         static_assert(rows * (most_warps * TILE + SUM_PAD) * (int)sizeof(float) <= RING_BYTES,
                       "sums take the place of the ring");
-        constexpr int parts = pairs ? 2 : 1, most = most_warps / parts;
+        batch_ring ring = { stage::bytes(warps), 0 };
+        ring.stages = min(RING_BYTES / ring.stage_bytes, (int)MAX_STAGES);
+        /* Blocks of the next kernel begin where memory is left. */
+        const int bytes = max(ring.stages * ring.stage_bytes,
+                              rows * (warps * TILE + SUM_PAD) * (int)sizeof(float));
+        launch_clusters(stream, batch_kernel<W, terms, rows, pairs, groups>,
+                        { dim3((unsigned)(clusters * CLUSTER)), dim3(CLUSTER),
+                          (unsigned)(warps * WARP), (size_t)(bytes + RING_ALIGN) },
+                        { true, 0 }, *job, ring);
+    }
+
+    template <bool pairs>
+    static void launch_waves(cudaStream_t stream, const vug_cuda_tile_job *job)
+    {
+        constexpr int few = few_groups<W, terms, rows>, most = most_groups<W, terms, rows>;
+        constexpr int parts = pairs ? 2 : 1, most_strips = most * GROUP_WARPS / parts;
         const int strips = count_strips(*job, pairs);
-        const int waves = (strips - 1) / (job->clusters * most) + 1;
+        const int waves = (strips - 1) / (job->clusters * most_strips) + 1;
         const int clusters = min(job->clusters * waves, strips);
         const int of_cluster = (strips - 1) / clusters + 1;
         const int warps = (of_cluster * parts + GROUP_WARPS - 1) / GROUP_WARPS * GROUP_WARPS;
-        batch_ring ring = { batch_stage<W, terms, rows>::bytes(warps), 0 };
-        ring.stages = min(RING_BYTES / ring.stage_bytes, (int)MAX_STAGES);
-        launch_clusters(stream, batch_kernel<W, terms, rows, pairs>,
-                        { dim3((unsigned)(clusters * CLUSTER)), dim3(CLUSTER),
-                          (unsigned)(warps * WARP), (size_t)(RING_BYTES + RING_ALIGN) },
-                        { true, 0 }, *job, ring);
+        (warps <= few * GROUP_WARPS ? launch_blocks<pairs, few>
+                                    : launch_blocks<pairs, most>)(stream, job, clusters, warps);
     }
 
     static void launch(cudaStream_t stream, const vug_cuda_tile_job *job)
@@ -343,7 +364,8 @@ void vug_cuda_batch_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
 
 int vug_cuda_clusters(void)
 {
-    const auto kernel = batch_kernel<plain_unit, 1, VUG_CUDA_BATCH_ROWS, false>;
+    const auto kernel = batch_kernel<plain_unit, 1, VUG_CUDA_BATCH_ROWS, false,
+                                     few_groups<plain_unit, 1, VUG_CUDA_BATCH_ROWS>>;
     const int bytes = RING_BYTES + RING_ALIGN;
     cudaLaunchAttribute cluster = {};
     cluster.id = cudaLaunchAttributeClusterDimension;
