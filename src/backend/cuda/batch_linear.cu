@@ -269,8 +269,7 @@ static __global__ void __launch_bounds__(groups *GROUP_WARPS *WARP, 1)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ uint8_t unaligned[];
     __shared__ __align__(8) uint64_t full[MAX_STAGES], empty[MAX_STAGES];
-    uint8_t *data =
-            (uint8_t *)(((uintptr_t)unaligned + RING_ALIGN - 1) & ~(uintptr_t)(RING_ALIGN - 1));
+    uint8_t *data = align_memory(unaligned);
     const batch_memory memory = { shared_address(data), shared_address(full),
                                   shared_address(empty) };
     const int rank = blockIdx.x % CLUSTER, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;

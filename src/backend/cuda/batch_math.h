@@ -11,14 +11,8 @@ enum {
     TILE = VUG_CUDA_TILE,
     STEPS = VUG_CUDA_TILE_PAD / TILE,
     UNIT_SUMS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
-    RING_ALIGN = 1024,
     JOINT_ROWS = 32, /* up to so many are multiplied with both terms of x in one product */
 };
-
-static __host__ __device__ constexpr int align_ring(int bytes)
-{
-    return (bytes + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
-}
 
 /* A stage of a ring: `chunk` units of each of `strips` strips of 16 outputs, 64 columns each, and the rows of x in
  * blocks of these columns, and their sums. A copy costs its thread about 150 cycles, and so should be of 2 KB.

@@ -151,6 +151,20 @@ template <int left = 0> static __device__ __forceinline__ void wgmma_wait(void)
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(left) : "memory");
 }
 
+/* The tiles of a ring begin at multiples of this. */
+enum { RING_ALIGN = 1024 };
+
+static __host__ __device__ constexpr int align_ring(int bytes)
+{
+    return (bytes + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
+}
+
+/* Where a ring begins in memory that has RING_ALIGN bytes more. */
+static __device__ __forceinline__ uint8_t *align_memory(uint8_t *memory)
+{
+    return (uint8_t *)(((uintptr_t)memory + RING_ALIGN - 1) & ~(uintptr_t)(RING_ALIGN - 1));
+}
+
 /* A K-major tile with rows of 128 bytes and the 128-byte swizzle; groups of 8 rows follow one
  * another. The tile begins at a multiple of 1024; `address` may be 32, 64 or 96 bytes on. */
 static __device__ __forceinline__ uint64_t swizzled_tile(uint32_t address)

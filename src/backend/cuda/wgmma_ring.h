@@ -17,13 +17,7 @@ enum {
     BLOCK_STRIPS = CONSUMERS * GROUP_STRIPS,
     WARP_STRIPS = BLOCK_STRIPS / (GROUP_THREADS / WARP), /* that a warp copies */
     RING_BYTES = 224 * 1024,
-    RING_ALIGN = 1024,
 };
-
-static constexpr int align_ring(int bytes)
-{
-    return (bytes + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
-}
 
 /* Rows of each part that a block computes. */
 template <bool pairs>

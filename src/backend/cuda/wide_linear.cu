@@ -248,8 +248,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     using ring = wide_ring<W, terms, rows>;
     extern __shared__ uint8_t unaligned[];
     __shared__ __align__(8) uint64_t full[ring::stages], empty[ring::stages];
-    uint8_t *data =
-            (uint8_t *)(((uintptr_t)unaligned + RING_ALIGN - 1) & ~(uintptr_t)(RING_ALIGN - 1));
+    uint8_t *data = align_memory(unaligned);
     exchanged_sums<rows> *exchanged = (exchanged_sums<rows> *)(data + ring::bytes);
     const wide_memory memory = { shared_address(data), shared_address(full),
                                  shared_address(empty) };
