@@ -332,7 +332,8 @@ lint-all: lint ## lint, clang-tidy on every file; remembers the tree that passed
 # ---- the rest -----------------------------------------------------------------
 
 bench: $(BENCHES) $(BUILD)/vug ## run the bench programs
-	@set -e; export VUG_BUILD=$(BUILD); for b in $(BENCHES) bench/bench_contention bench/bench_start bench/bench_server; do \
+	@set -e; export VUG_BUILD=$(BUILD); for b in $(BENCHES) bench/bench_contention bench/bench_start bench/bench_server \
+	    bench/bench_clients; do \
 	    echo "== $$b"; $$b; done
 
 define PC
