@@ -36,13 +36,13 @@ static inline HOST_AND_DEVICE int64_t vug_cuda_term_bytes(int64_t rows)
     return vug_cuda_block_rows(rows) * VUG_CUDA_BLOCK_ROW_BYTES;
 }
 
-/* The offset of the first term of an element of `rows` rows in bytes; its second is vug_cuda_term_bytes
+/* The offset of the first term of an element in bytes; its second is term_bytes, those of vug_cuda_term_bytes,
  * on. */
-static inline HOST_AND_DEVICE int64_t vug_cuda_block_offset(int64_t rows, int terms, int64_t row,
-                                                            int64_t column)
+static inline HOST_AND_DEVICE int64_t vug_cuda_block_offset(int64_t term_bytes, int terms,
+                                                            uint32_t row, uint32_t column)
 {
-    const int64_t block = column / VUG_CUDA_TILE_PAD, chunk = column / 8;
-    return block * terms * vug_cuda_term_bytes(rows) + row * VUG_CUDA_BLOCK_ROW_BYTES +
+    const uint32_t block = column / VUG_CUDA_TILE_PAD, chunk = column / 8;
+    return block * (terms * term_bytes) + (int64_t)row * VUG_CUDA_BLOCK_ROW_BYTES +
            (chunk ^ row) % 8 * 16 + column % 8 * 2;
 }
 

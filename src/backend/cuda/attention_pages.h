@@ -208,21 +208,35 @@ static __device__ __forceinline__ void join_columns(float *all, const float (&pa
     }
 }
 
-/* Stores columns e and e + 1 of the results of a head of a token; e is even, and below the width. */
-template <int terms>
-static __device__ __forceinline__ void store_pair(const vug_cuda_attention_job &job, int64_t token,
-                                                  int64_t head, int e, float (&y)[2])
+/* Stores columns e + 8 i and e + 8 i + 1 of the results of a head of a token, as far as the head is wide; e is
+ * even. */
+template <int terms, int n>
+static __device__ __forceinline__ void store_columns(const vug_cuda_attention_job &job,
+                                                     int64_t token, int64_t head, int e,
+                                                     float (&y)[n][2])
 {
     const int width = (int)job.cache.width;
-    float *const out = job.out + (token * job.heads + head) * width + e;
     if (job.in_blocks) {
-        store_terms<terms>((uint8_t *)job.out, job.tokens, token, head * width + e, y);
-    } else if (width % 2 == 0) {
-        *(float2 *)out = make_float2(y[0], y[1]);
-    } else {
-        out[0] = y[0];
-        if (e + 1 < width)
-            out[1] = y[1];
+        const int64_t term_bytes = vug_cuda_term_bytes(job.tokens);
+        const uint32_t first = head * width + e;
+#pragma unroll
+        for (int i = 0; i < n; i++) {
+            if (e + i * 8 < width)
+                store_terms<terms>((uint8_t *)job.out, term_bytes, token, first + i * 8, y[i]);
+        }
+        return;
+    }
+    float *const out = job.out + (token * job.heads + head) * width + e;
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        const int left = width - e - i * 8;
+        if (left > 0 && width % 2 == 0) {
+            *(float2 *)(out + i * 8) = make_float2(y[i][0], y[i][1]);
+        } else if (left > 0) {
+            out[i * 8] = y[i][0];
+            if (left > 1)
+                out[i * 8 + 1] = y[i][1];
+        }
     }
 }
 
@@ -232,14 +246,13 @@ static __device__ __forceinline__ void store_head(const vug_cuda_attention_job &
                                                   int64_t head, int first, int r,
                                                   const page_sums<columns> &all)
 {
+    float y[columns / 8][2];
 #pragma unroll
     for (int i = 0; i < columns / 8; i++) {
-        const int e = first + i * 8 + threadIdx.x % 4 * 2;
-        float y[2] = { quotient(all.out[i * 4 + r * 2], all.sum[r]),
-                       quotient(all.out[i * 4 + r * 2 + 1], all.sum[r]) };
-        if (e < (int)job.cache.width)
-            store_pair<terms>(job, token, head, e, y);
+        y[i][0] = quotient(all.out[i * 4 + r * 2], all.sum[r]);
+        y[i][1] = quotient(all.out[i * 4 + r * 2 + 1], all.sum[r]);
     }
+    store_columns<terms>(job, token, head, first + threadIdx.x % 4 * 2, y);
 }
 
 /* ---- launching ------------------------------------------------------------------------------ */

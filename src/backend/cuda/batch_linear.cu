@@ -247,7 +247,8 @@ static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
     float of[QUAD] = { y.x, y.y, y.z, y.w };
     if (pairs && job.in_blocks) {
         if (output < out)
-            store_terms<terms>((uint8_t *)job.part[0].y, job.rows, row, output, of);
+            store_terms<terms>((uint8_t *)job.part[0].y, vug_cuda_term_bytes(job.rows), row, output,
+                               of);
         return;
     }
     float *to = job.part[strip.part].y + row * out + output;

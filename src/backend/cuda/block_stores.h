@@ -28,16 +28,16 @@ template <int n> static __device__ __forceinline__ void store_rounded(uint8_t *t
     *(bf16_columns<n> *)to = of;
 }
 
-/* Stores the terms of n neighbouring columns of a row, from `column` on, a multiple of n, in blocks for
- * `rows` rows. */
+/* Stores the terms of n neighbouring columns of a row, from `column` on, a multiple of n, in blocks of which
+ * a term has term_bytes. */
 template <int terms, int n>
-static __device__ __forceinline__ void store_terms(uint8_t *blocks, int64_t rows, int64_t row,
-                                                   int64_t column, float (&v)[n])
+static __device__ __forceinline__ void store_terms(uint8_t *blocks, int64_t term_bytes,
+                                                   uint32_t row, uint32_t column, float (&v)[n])
 {
-    uint8_t *to = blocks + vug_cuda_block_offset(rows, terms, row, column);
+    uint8_t *to = blocks + vug_cuda_block_offset(term_bytes, terms, row, column);
 #pragma unroll
     for (int term = 0; term < terms; term++)
-        store_rounded(to + term * vug_cuda_term_bytes(rows), v);
+        store_rounded(to + term * term_bytes, v);
 }
 
 #endif

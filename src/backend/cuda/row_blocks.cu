@@ -58,19 +58,19 @@ static __device__ __forceinline__ void round_to_integers(float (&v)[CHUNK], floa
 static __device__ __forceinline__ void store_chunk(const vug_cuda_blocks &to, int64_t row,
                                                    int64_t chunk, float (&v)[CHUNK])
 {
-    const int64_t first = chunk * CHUNK;
+    const int64_t first = chunk * CHUNK, term_bytes = vug_cuda_term_bytes(to.rows);
     if (to.x_sums)
         store_sum(to.x_sums + first / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(to.rows) + row, v);
     if (to.integers) {
         float low[CHUNK];
         round_to_integers(v, low);
-        uint8_t *at = to.blocks + vug_cuda_block_offset(to.rows, to.terms, row, first);
+        uint8_t *at = to.blocks + vug_cuda_block_offset(term_bytes, to.terms, row, first);
         store_rounded(at, v);
-        store_rounded(at + vug_cuda_term_bytes(to.rows), low);
+        store_rounded(at + term_bytes, low);
     } else if (to.terms == 1) {
-        store_terms<1>(to.blocks, to.rows, row, first, v);
+        store_terms<1>(to.blocks, term_bytes, row, first, v);
     } else {
-        store_terms<2>(to.blocks, to.rows, row, first, v);
+        store_terms<2>(to.blocks, term_bytes, row, first, v);
     }
 }
 

@@ -387,24 +387,24 @@ static __device__ __forceinline__ void store_results(const vug_cuda_attention_jo
                                                      const token_sums<columns> &all,
                                                      token_scores &scores)
 {
-    const int lane = threadIdx.x % WARP, width = (int)job.cache.width;
+    const int lane = threadIdx.x % WARP;
     const bool odd = lane / 4 % 2;
     const int query = lane % 4 * 2 + odd, first = threadIdx.x / WARP * columns + lane / 8 * 2;
     if (threadIdx.x < WARP && lane % KEY_LANES == 0)
         scores.all[lane / KEY_LANES] = all.sum;
     __syncthreads();
     const float sum = scores.all[query];
-    const int64_t head = of.first + query;
+    float y[columns / 8][2];
 #pragma unroll
     for (int i = 0; i < columns / 8; i++) {
         const float own = odd ? all.out[i * 2 + 1] : all.out[i * 2],
                     given = odd ? all.out[i * 2] : all.out[i * 2 + 1],
                     other = __shfl_xor_sync(0xffffffffu, given, 4);
-        float y[2] = { quotient(odd ? other : own, sum), quotient(odd ? own : other, sum) };
-        const int e = first + i * 8;
-        if (query < of.n && e < width)
-            store_pair<terms>(job, of.token, head, e, y);
+        y[i][0] = quotient(odd ? other : own, sum);
+        y[i][1] = quotient(odd ? own : other, sum);
     }
+    if (query < of.n)
+        store_columns<terms>(job, of.token, of.first + query, first, y);
 }
 #endif
 

@@ -213,8 +213,8 @@ static __device__ __forceinline__ void store_activation(const activation_place &
         const int64_t row = at.token + token;
         if (row >= at.to.rows)
             continue;
-        uint8_t *to =
-                at.to.blocks + vug_cuda_block_offset(at.to.rows, terms, row, at.output + chunk * 8);
+        uint8_t *to = at.to.blocks +
+                      vug_cuda_block_offset(to_term_bytes, terms, row, at.output + chunk * 8);
 #pragma unroll
         for (int term = 0; term < terms; term++)
             *(uint4 *)(to + term * to_term_bytes) =

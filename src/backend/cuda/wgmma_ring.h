@@ -91,7 +91,7 @@ static __device__ __forceinline__ void copy_tokens(const vug_cuda_prefill_job &j
                              from.x + term * vug_cuda_term_bytes(job.rows), bytes, full,
                              (1 << CLUSTER) - 1);
     }
-    from.x += block_bytes(job);
+    from.x += terms * vug_cuda_term_bytes(job.rows);
     if constexpr (W::needs_sums) {
 #pragma unroll
         for (int i = 0; i < UNIT_SUMS; i++) {

@@ -186,6 +186,7 @@ static __device__ __forceinline__ void store_half(const vug_cuda_tile_job &job,
 {
     const int lane = threadIdx.x % WARP, first = lane % 4 * 2;
     const int64_t out = job.part[part].out, output = strip.index * TILE + half * 8 + lane / 4;
+    const int64_t term_bytes = vug_cuda_term_bytes(job.rows);
     float *y = job.part[part].y + first * out + output;
     if (!strip.exists || output >= out)
         return;
@@ -196,7 +197,7 @@ static __device__ __forceinline__ void store_half(const vug_cuda_tile_job &job,
             continue;
         if (job.in_blocks) {
             float v[1] = { result[i] };
-            store_terms<terms>((uint8_t *)job.part[part].y, job.rows, first + r, output, v);
+            store_terms<terms>((uint8_t *)job.part[part].y, term_bytes, first + r, output, v);
         } else {
             y[r * out] = result[i];
         }
