@@ -178,28 +178,33 @@ static __device__ __forceinline__ void take_half(const float (&y)[rows / 2], int
         to[i] = half ? y[i / 2 * 4 + 2 + i % 2] : y[i / 2 * 4 + i % 2];
 }
 
-/* Stores a lane's results for half of the outputs of a strip. */
+/* Stores a lane's results for half of the outputs of a strip. A lane has two rows of each eight, and an output of a row
+ * lies alike in blocks eight rows on. */
 template <int terms, int rows>
 static __device__ __forceinline__ void store_half(const vug_cuda_tile_job &job,
                                                   const output_strip &strip, int part, int half,
                                                   const float (&result)[rows / 4])
 {
     const int lane = threadIdx.x % WARP, first = lane % 4 * 2;
-    const int64_t out = job.part[part].out, output = strip.index * TILE + half * 8 + lane / 4;
+    const int out = (int)job.part[part].out, output = strip.index * TILE + half * 8 + lane / 4;
     const int64_t term_bytes = vug_cuda_term_bytes(job.rows);
-    float *y = job.part[part].y + first * out + output;
     if (!strip.exists || output >= out)
         return;
 #pragma unroll
-    for (int i = 0; i < rows / 4; i++) {
-        const int r = i / 2 * 8 + i % 2;
-        if (first + r >= job.rows)
-            continue;
-        if (job.in_blocks) {
-            float v[1] = { result[i] };
-            store_terms<terms>((uint8_t *)job.part[part].y, term_bytes, first + r, output, v);
-        } else {
-            y[r * out] = result[i];
+    for (int k = 0; k < 2; k++) {
+        float *const y = job.part[part].y + (int64_t)(first + k) * out + output;
+        uint8_t *const to = (uint8_t *)job.part[part].y +
+                            vug_cuda_block_offset(term_bytes, terms, first + k, output);
+        const int left = (int)job.rows - first - k;
+#pragma unroll
+        for (int i = 0; i < rows / 8; i++) {
+            float v[1] = { result[i * 2 + k] };
+            if (i * 8 >= left)
+                break;
+            if (job.in_blocks)
+                store_terms_at<terms>(to + i * 8 * VUG_CUDA_BLOCK_ROW_BYTES, term_bytes, v);
+            else
+                y[(int64_t)i * 8 * out] = v[0];
         }
     }
 }
