@@ -15,6 +15,7 @@
 enum {
     VUG_CUDA_BLOCK_ROW_BYTES = 2 * VUG_CUDA_TILE_PAD, /* of a row of a block */
     VUG_CUDA_BLOCK_MAX_ROWS = 192, /* the most rows that a kernel reads together */
+    VUG_CUDA_BLOCK_FEW_ROWS = 32,  /* kernels for up to so many are compiled for 8, 16 and 32 */
 };
 
 static inline HOST_AND_DEVICE int64_t vug_cuda_blocks_of(int64_t width)
@@ -22,11 +23,10 @@ static inline HOST_AND_DEVICE int64_t vug_cuda_blocks_of(int64_t width)
     return vug_cuda_padded(width) / VUG_CUDA_TILE_PAD;
 }
 
-/* Rows that a block has room for: a multiple of 8 and, up to 32, a power of two, as kernels for so few rows are
- * compiled for each of these numbers (batch_math.h). */
+/* Rows that a block has room for: a multiple of 8 and, of few rows, a power of two. */
 static inline HOST_AND_DEVICE int64_t vug_cuda_block_rows(int64_t rows)
 {
-    enum { FEW = 32 };
+    enum { FEW = VUG_CUDA_BLOCK_FEW_ROWS };
     return rows > FEW / 2 && rows <= FEW ? FEW : (rows + 7) / 8 * 8;
 }
 

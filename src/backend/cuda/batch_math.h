@@ -11,7 +11,8 @@ enum {
     TILE = VUG_CUDA_TILE,
     STEPS = VUG_CUDA_TILE_PAD / TILE,
     UNIT_SUMS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
-    JOINT_ROWS = 32, /* up to so many are multiplied with both terms of x in one product */
+    /* up to so many are multiplied with both terms of x in one product */
+    JOINT_ROWS = VUG_CUDA_BLOCK_FEW_ROWS,
 };
 
 /* A stage of a ring: `chunk` units of each of `strips` strips of 16 outputs, 64 columns each, and the rows of x in
