@@ -23,7 +23,7 @@ static inline HOST_AND_DEVICE int64_t vug_cuda_blocks_of(int64_t width)
     return vug_cuda_padded(width) / VUG_CUDA_TILE_PAD;
 }
 
-/* Rows that a block has room for: a multiple of 8 and, of few rows, a power of two. */
+/* The rows of a block, of which `rows` are used: a multiple of 8 and, of few rows, a power of two. */
 static inline HOST_AND_DEVICE int64_t vug_cuda_block_rows(int64_t rows)
 {
     enum { FEW = VUG_CUDA_BLOCK_FEW_ROWS };
