@@ -128,8 +128,7 @@ static __global__ void __launch_bounds__(MMA_WARPS *WARP)
     const auto copy = [&](int64_t b) {
         for (int term = 0; b < blocks && term < terms; term++)
             copy_rows(shared_address(ring[b % MMA_STAGES]) + term * MMA_ROW_BYTES,
-                      rows_at(job, u.token) + term * vug_cuda_term_bytes(job.rows) +
-                              b * block_bytes(job));
+                      rows_at(job, u.token) + (b * terms + term) * vug_cuda_term_bytes(job.rows));
         commit_copies();
     };
     for (int64_t b = 0; b < MMA_STAGES - 1; b++)

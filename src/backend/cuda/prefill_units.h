@@ -75,14 +75,8 @@ static __device__ __forceinline__ int64_t slice_blocks(const vug_cuda_prefill_jo
            VUG_CUDA_TILE_PAD;
 }
 
-/* Bytes of a block of x, of both terms. */
-static __device__ __forceinline__ int64_t block_bytes(const vug_cuda_prefill_job &job)
-{
-    return job.terms * vug_cuda_term_bytes(job.rows);
-}
-
-/* Where the first term of x's rows from `row` on lies in block 0; block b lies b * block_bytes(job)
- * on, and the second term vug_cuda_term_bytes. */
+/* Where the first term of x's rows from `row` on lies in block 0. The second term lies
+ * vug_cuda_term_bytes on, and the next block those of all terms. */
 static __device__ __forceinline__ const uint8_t *rows_at(const vug_cuda_prefill_job &job,
                                                          int64_t row)
 {
