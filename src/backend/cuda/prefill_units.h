@@ -16,41 +16,47 @@ enum {
 
 /* A unit of work: rows of a weight for a tile of tokens. */
 struct product_unit {
-    int part;
-    int64_t row, token; /* the first ones */
+    int part, row, token; /* the first ones */
 };
 
 /* Groups of `rows` rows of the weights, of which a pair of parts has the same. */
-static __host__ __device__ __forceinline__ int64_t count_groups(const vug_cuda_prefill_job &job,
-                                                                int rows)
+static __host__ __device__ __forceinline__ int count_groups(const vug_cuda_prefill_job &job,
+                                                            int rows)
 {
-    int64_t n = 0;
+    int n = 0;
     for (int p = 0; p < (job.activation == VUG_OP_LINEAR ? job.parts : 1); p++)
-        n += (job.part[p].out + rows - 1) / rows;
+        n += ((int)job.part[p].out + rows - 1) / rows;
     return n;
 }
 
-static __host__ __device__ __forceinline__ int64_t count_units(const vug_cuda_prefill_job &job,
-                                                               int rows, int tokens)
+static __host__ __device__ __forceinline__ int count_tiles(const vug_cuda_prefill_job &job,
+                                                           int tokens)
 {
-    return count_groups(job, rows) * ((job.rows + tokens - 1) / tokens);
+    return ((int)job.rows + tokens - 1) / tokens;
+}
+
+static __host__ __device__ __forceinline__ int count_units(const vug_cuda_prefill_job &job,
+                                                           int rows, int tokens)
+{
+    return count_groups(job, rows) * count_tiles(job, tokens);
 }
 
 /* Unit `i`, where a unit has `rows` rows of a weight. Those that run at the same time share a few
  * tiles of tokens and a few groups of rows, which so stay in the device's cache. */
-static __device__ __forceinline__ product_unit find_unit(const vug_cuda_prefill_job &job, int64_t i,
-                                                         int rows, int tokens)
+static __device__ __forceinline__ product_unit find_unit(const vug_cuda_prefill_job &job,
+                                                         uint32_t i, int rows, int tokens)
 {
-    const int64_t tiles = (job.rows + tokens - 1) / tokens, groups = count_groups(job, rows);
-    const int64_t first = i / (groups * TOKEN_TILES) * TOKEN_TILES,
-                  of = min((int64_t)TOKEN_TILES, tiles - first), in_tiles = i - first * groups;
-    int64_t row = in_tiles / of * rows;
-    int p = 0;
-    while (p + 1 < job.parts && row >= (job.part[p].out + rows - 1) / rows * rows) {
-        row -= (job.part[p].out + rows - 1) / rows * rows;
-        p++;
+    const uint32_t tiles = count_tiles(job, tokens), groups = count_groups(job, rows);
+    const uint32_t first = i / (groups * TOKEN_TILES) * TOKEN_TILES,
+                   of = min((uint32_t)TOKEN_TILES, tiles - first), in_tiles = i - first * groups;
+    int group = in_tiles / of, p = 0;
+    for (; p + 1 < job.parts; p++) {
+        const int of_part = ((int)job.part[p].out + rows - 1) / rows;
+        if (group < of_part)
+            break;
+        group -= of_part;
     }
-    return { p, row, (first + in_tiles % of) * tokens };
+    return { p, group * rows, (int)(first + in_tiles % of) * tokens };
 }
 
 /* The strip of 16 rows of a part from `row` on; the last rows where these do not exist. */

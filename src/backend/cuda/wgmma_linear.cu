@@ -42,14 +42,13 @@ static __device__ void drain_ring(const vug_cuda_prefill_job &job, const ring_me
                                   uint8_t *data, int rank)
 {
     using ring = ring_of<plain_unit, tokens, terms>;
-    const int64_t units = count_units(job, CLUSTER * block_rows<pairs>, tokens);
+    const int units = count_units(job, CLUSTER * block_rows<pairs>, tokens);
     uint8_t *behind = data + ring::stages * ring::stage_bytes + own_group() * ring::behind_bytes;
     const int strip = own_strip(), blocks = (int)count_blocks(job);
     ring_place at = { 0, 0 };
-    for (int64_t i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
-        const product_unit u = find_unit(job, i, CLUSTER * block_rows<pairs>, tokens);
+    for (int i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
         float all[tokens / 2];
-        multiply_unit<tokens, terms>(memory, strip, blocks, at, all);
+        const product_unit u = multiply_unit<tokens, terms>(memory, strip, blocks, at, all);
         store_results<tokens, terms, pairs>(job, u, rank, behind, all);
     }
 }
@@ -135,14 +134,14 @@ static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_m
                                    uint8_t *data, int rank)
 {
     using ring = ring_of<W, tokens, 2>;
-    const int64_t units = count_units(job, CLUSTER * block_rows<pairs>, tokens);
+    const int units = count_units(job, CLUSTER * block_rows<pairs>, tokens);
     uint8_t *behind = data + ring::stages * ring::stage_bytes + own_group() * ring::behind_bytes;
     float4 *kept = (float4 *)behind + threadIdx.x % GROUP_THREADS;
     float codes[2][tokens / 4] = {};
     const int strip = own_strip();
     ring_place at = { 0, 0 };
-    for (int64_t i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
-        const product_unit u = find_unit(job, i, CLUSTER * block_rows<pairs>, tokens);
+    for (int i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
+        product_unit u;
         float sum[tokens / 2] = { 0 };
 #pragma unroll 1
         for (int slice = 0; slice < SLICES; slice++) {
@@ -156,6 +155,7 @@ static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_m
                         swizzled_tile(same_in_warp(memory.data + at.stage * ring::stage_bytes +
                                                    ring::tokens_at)),
                         x_sums + threadIdx.x % 4 * 2, codes, sum);
+                u = memory.units[at.stage];
                 /* A warp may still read sums when another one of its group is done. */
                 __syncwarp();
                 if (threadIdx.x % WARP < CLUSTER)
@@ -181,9 +181,10 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
     using ring = ring_of<W, tokens, terms>;
     extern __shared__ uint8_t unaligned[];
     __shared__ __align__(8) uint64_t full[ring::stages], empty[ring::stages];
+    __shared__ product_unit units[ring::stages];
     uint8_t *data = align_memory(unaligned);
-    const ring_memory memory = { shared_address(data), shared_address(full),
-                                 shared_address(empty) };
+    const ring_memory memory = { shared_address(data), shared_address(full), shared_address(empty),
+                                 units };
     const int rank = blockIdx.x % CLUSTER;
     if (threadIdx.x == 0) {
         for (int i = 0; i < ring::stages; i++) {
@@ -218,8 +219,8 @@ template <typename W, int tokens, int terms, bool pairs>
 static void launch_parts(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
 {
     const int bytes = ring_of<W, tokens, terms>::bytes;
-    const int64_t units = count_units(*job, CLUSTER * block_rows<pairs>, tokens);
-    const int64_t clusters = units < processors / CLUSTER ? units : processors / CLUSTER;
+    const int units = count_units(*job, CLUSTER * block_rows<pairs>, tokens);
+    const int clusters = min(units, processors / CLUSTER);
     const dim3 grid((unsigned)(clusters * CLUSTER));
     launch_clusters(stream, wgmma_kernel<W, tokens, terms, pairs>,
                     { grid, dim3(CLUSTER), (CONSUMERS + 1) * GROUP_THREADS, (size_t)bytes }, {},
@@ -240,8 +241,8 @@ static int64_t wave_cost(const vug_cuda_prefill_job *job, int tokens, int proces
 {
     enum { CONSTANT = 24 };
     const int rows = job->activation == VUG_OP_LINEAR ? block_rows<false> : block_rows<true>;
-    const int64_t units = count_units(*job, CLUSTER * rows, tokens);
-    const int64_t clusters = processors / CLUSTER;
+    const int64_t units = count_units(*job, CLUSTER * rows, tokens),
+                  clusters = processors / CLUSTER;
     return (units + clusters - 1) / clusters * (tokens + CONSTANT);
 }
 

@@ -50,6 +50,7 @@ template <typename W, int tokens, int terms> struct ring_of {
 /* Addresses in shared memory. */
 struct ring_memory {
     uint32_t data, full, empty; /* barriers of 8 bytes for each stage */
+    product_unit *units;        /* of which unit of work each stage holds operands */
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -116,17 +117,18 @@ static __device__ __forceinline__ const uint8_t *strip_of_block(const vug_cuda_p
     return strip_at<W>(job, u.part, row + strip * TILE, blocks);
 }
 
-/* One thread of each of the first four warps fills the ring; the first one also copies tokens. */
+/* One thread of each of the first four warps fills the ring; the first one also copies tokens, and says
+ * which unit of work they are of: consumers need not divide for it, for which they lack registers. */
 template <typename W, int tokens, int terms, bool pairs>
 static __device__ void fill_ring(const vug_cuda_prefill_job &job, const ring_memory &memory,
                                  int rank)
 {
     using ring = ring_of<W, tokens, terms>;
     const int blocks = (int)count_blocks(job);
-    const int64_t units = count_units(job, CLUSTER * block_rows<pairs>, tokens);
+    const int units = count_units(job, CLUSTER * block_rows<pairs>, tokens);
     const int strip = threadIdx.x / WARP * WARP_STRIPS;
     ring_place at = { 0, 1 };
-    for (int64_t i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
+    for (int i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
         const product_unit u = find_unit(job, i, CLUSTER * block_rows<pairs>, tokens);
         token_source x = tokens_of<tokens>(job, u, rank);
         const uint8_t *w[WARP_STRIPS];
@@ -138,8 +140,10 @@ static __device__ void fill_ring(const vug_cuda_prefill_job &job, const ring_mem
             const uint32_t to = memory.data + at.stage * ring::stage_bytes;
             const uint32_t full = memory.full + at.stage * 8;
             barrier_wait(memory.empty + at.stage * 8, at.parity);
-            if (threadIdx.x == 0)
+            if (threadIdx.x == 0) {
+                memory.units[at.stage] = u;
                 copy_tokens<W, tokens, terms>(job, x, to, full, rank);
+            }
 #pragma unroll
             for (int s = 0; s < WARP_STRIPS; s++) {
                 bulk_copy(to + (strip + s) * W::bytes, w[s], W::bytes, full);

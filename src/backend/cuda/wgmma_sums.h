@@ -55,9 +55,11 @@ static __device__ __forceinline__ half_block load_half(const stage_operands &fro
 {
     const int first = columns * (STEPS / 2);
     half_block of = { {}, tile_after(from.x, first * 32) };
+    uint32_t at = from.strip + threadIdx.x % WARP * 16;
+    asm volatile("" : "+r"(at)); /* or each load keeps a register for its address */
 #pragma unroll
     for (int i = 0; i < STEPS / 2; i++)
-        of.w[i] = load_shared_words4(from.strip + ((first + i) * WARP + threadIdx.x % WARP) * 16);
+        of.w[i] = load_shared_words4(at + (first + i) * WARP * 16);
     return of;
 }
 
@@ -145,12 +147,12 @@ static __device__ __forceinline__ void next_slice(const ring_memory &memory, int
     from = next;
 }
 
-/* A warpgroup computes the sums of a unit of `blocks` blocks of columns. Of fewer than SLICES blocks each
- * is a slice, as in slice_blocks. */
+/* A warpgroup computes the sums of the next unit of work, of `blocks` blocks of columns, and returns
+ * which unit that is. Of fewer than SLICES blocks each is a slice, as in slice_blocks. */
 template <int tokens, int terms>
-static __device__ __forceinline__ void multiply_unit(const ring_memory &memory, int strip,
-                                                     int blocks, ring_place &at,
-                                                     float (&all)[tokens / 2])
+static __device__ __forceinline__ product_unit multiply_unit(const ring_memory &memory, int strip,
+                                                             int blocks, ring_place &at,
+                                                             float (&all)[tokens / 2])
 {
     using ring = ring_of<plain_unit, tokens, terms>;
     const int slices = min(blocks, (int)SLICES); /* that have columns */
@@ -170,10 +172,13 @@ static __device__ __forceinline__ void multiply_unit(const ring_memory &memory, 
     }
     begin_products<tokens, terms>(load_half(from, 1), 0, 1, true, sums);
     wgmma_wait();
+    const product_unit u = memory.units[at.stage];
+    group_sync(); /* all warps have read it */
     leave_stage(memory, at.stage);
     ring_next(at, ring::stages);
     add_half<tokens, terms>(all, 0, sums);
     add_half<tokens, terms>(all, 1, sums);
+    return u;
 }
 #endif
 
