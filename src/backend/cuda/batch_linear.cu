@@ -100,7 +100,6 @@ static __device__ __forceinline__ column_blocks find_columns(int64_t columns, in
 struct block_copies {
     batch_ring ring;
     batch_memory memory;
-    const uint8_t *data; /* the ring */
     int x_at;            /* of a stage: where the rows begin */
     const uint8_t *unit; /* the warp's next; NULL: it has no strip */
     const uint8_t *x;    /* the block's next columns */
@@ -172,9 +171,8 @@ static __device__ __forceinline__ void sum_columns(const vug_cuda_tile_job &job,
                     copy_units<W, chunk>(c, place.stage, min(n - b - ahead, chunk));
             };
             multiply_unit<W, terms, rows, steps_at_once<terms, rows, groups>>(
-                    operands_of<W, terms, rows>(job, c.data + stage_at, c.memory.data + stage_at,
-                                                c.x_at, u),
-                    sum, have_read);
+                    operands_of<W, terms, rows>(job, c.memory.data + stage_at, c.x_at, u), sum,
+                    have_read);
         }
         __syncwarp();
         if (first_of_warp && refills)
@@ -289,7 +287,6 @@ static __global__ void __launch_bounds__(groups *GROUP_WARPS *WARP, 1)
     block_copies copies = {
         ring,
         memory,
-        data,
         batch_stage<W, terms, rows>::x_at(warps),
         strip.exists ? job.part[strip.part].tiles +
                                ((int64_t)strip.index * columns.of + columns.first) * W::bytes

@@ -86,23 +86,22 @@ static __device__ __forceinline__ output_strip strip_of_job(const vug_cuda_tile_
 /* Addresses of what a warpgroup multiplies: the warp's unit, the block of x with the same columns, and its sums;
  * and the rows that each term and each row of sums has room for. */
 struct unit_operands {
-    uint32_t unit, x;
-    const float *x_sums;
+    uint32_t unit, x, x_sums;
     int rows;
 };
 
-/* Those of unit `u` of a stage that begins at `stage`, and at `at` in shared memory. */
+/* Those of unit `u` of a stage that begins at `at`. */
 template <typename W, int terms, int rows>
 static __device__ __forceinline__ unit_operands operands_of(const vug_cuda_tile_job &job,
-                                                            const uint8_t *stage, uint32_t at,
-                                                            int x_at, int u)
+                                                            uint32_t at, int x_at, int u)
 {
     using of = batch_stage<W, terms, rows>;
     /* A kernel for few rows is launched if the blocks have exactly that many (launch_rows). */
     const int n = rows <= JOINT_ROWS ? rows : (int)vug_cuda_block_rows(job.rows);
-    const float *x_sums = (const float *)(stage + x_at + of::x_bytes) + threadIdx.x % 4 * 2;
+    const int sum_at = u * UNIT_SUMS * n + threadIdx.x % 4 * 2;
     return { at + (threadIdx.x / WARP * of::chunk + u) * W::bytes,
-             at + x_at + u * terms * n * VUG_CUDA_BLOCK_ROW_BYTES, x_sums + u * UNIT_SUMS * n, n };
+             at + x_at + u * terms * n * VUG_CUDA_BLOCK_ROW_BYTES,
+             at + x_at + of::x_bytes + sum_at * (int)sizeof(float), n };
 }
 
 /* Of a product with both terms, the columns are the rows of the first one and then those of the second. */
@@ -156,7 +155,7 @@ static __device__ __forceinline__ void add_turn(float (&codes)[code_turns<W, row
 {
     using turns = code_turns<W, rows>;
     const int s = turn / turns::passes * W::block_tiles;
-    const float *x_sums = from.x_sums + s / (STEPS / UNIT_SUMS) * from.rows;
+    const uint32_t x_sums = from.x_sums + s / (STEPS / UNIT_SUMS) * from.rows * (int)sizeof(float);
     float(&first)[rows / 2] = (float(&)[rows / 2]) codes;
     if constexpr (!turns::joint) {
         add_scaled(first, w, s, turn % W::passes == W::passes - 1, x_sums, sum);
@@ -185,7 +184,7 @@ static __device__ __forceinline__ void multiply_codes(const unit_operands &from,
     const uint64_t x = swizzled_tile(same_in_warp(from.x));
     const int term_bytes = from.rows * VUG_CUDA_BLOCK_ROW_BYTES;
     W w;
-    w.template load<load_shared>((const uint8_t *)(uintptr_t)from.unit);
+    w.template load<load_shared>(load_shared::pointer(from.unit));
 #pragma unroll
     for (int first = 0; first < turns::n; first += at_once) {
         float codes[at_once][turns::columns / 2];

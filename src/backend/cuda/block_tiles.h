@@ -75,8 +75,12 @@ struct load_again {
     }
 };
 
-/* Loads from shared memory; a pointer is an address there. */
+/* Loads from shared memory; a pointer is an address there, as `pointer` makes it of one. */
 struct load_shared {
+    static __device__ __forceinline__ const uint8_t *pointer(uint32_t address)
+    {
+        return (const uint8_t *)(uintptr_t)address;
+    }
     static __device__ __forceinline__ uint4 words4(const void *p)
     {
         return load_shared_words4((uint32_t)(uintptr_t)p);

@@ -97,6 +97,13 @@ static __device__ __forceinline__ uint4 load_shared_words4(uint32_t at)
     return v;
 }
 
+static __device__ __forceinline__ float2 load_shared_floats2(uint32_t at)
+{
+    float2 v;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(at));
+    return v;
+}
+
 static __device__ __forceinline__ uint2 load_shared_words2(uint32_t at)
 {
     uint2 v;

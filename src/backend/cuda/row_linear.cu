@@ -237,7 +237,7 @@ static __device__ __forceinline__ void multiply_chunk(float (&sum)[parts][4], ui
         W w[parts];
 #pragma unroll
         for (int i = 0; i < parts; i++)
-            w[i].template load<load_shared>((const uint8_t *)(uintptr_t)(from + i * part_bytes));
+            w[i].template load<load_shared>(load_shared::pointer(from + i * part_bytes));
         multiply_units(sum, w, x, numbers);
         from += W::bytes;
         x += unit_words<W> * 4;

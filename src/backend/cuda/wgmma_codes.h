@@ -35,10 +35,10 @@ static __device__ __forceinline__ void block_operands(const W &w, int s,
 }
 
 /* Adds the products of a block with some tokens, times its scales, to sums, and after the last pass its
- * offsets times x_sums, the sums of a lane's tokens. */
+ * offsets times the sums of a lane's tokens, which lie from address x_sums on. */
 template <typename W, int n>
 static __device__ __forceinline__ void add_scaled(const float (&codes)[n], const W &w, int s,
-                                                  bool is_last, const float *x_sums, float *sum)
+                                                  bool is_last, uint32_t x_sums, float *sum)
 {
     const block_scale by[2] = { w.scale_of_row(s, false), w.scale_of_row(s, true) };
 #pragma unroll
@@ -47,7 +47,7 @@ static __device__ __forceinline__ void add_scaled(const float (&codes)[n], const
     if (W::needs_sums && is_last) {
 #pragma unroll
         for (int i = 0; i < n; i += 4) {
-            const float2 of = *(const float2 *)(x_sums + i * 2);
+            const float2 of = load_shared_floats2(x_sums + i * 2 * (int)sizeof(float));
             sum[i] = fmaf(by[0].offset, of.x, sum[i]);
             sum[i + 1] = fmaf(by[0].offset, of.y, sum[i + 1]);
             sum[i + 2] = fmaf(by[1].offset, of.x, sum[i + 2]);

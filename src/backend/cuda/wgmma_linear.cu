@@ -71,8 +71,7 @@ template <typename W> static __device__ __forceinline__ constexpr code_turn find
  * the tensor cores multiply those of one half, it scales the products of the other, and unpacks
  * the codes of the next tiles. */
 template <typename W, int tokens>
-static __device__ __forceinline__ void multiply_codes(const uint8_t *strip, uint64_t x,
-                                                      const float *x_sums,
+static __device__ __forceinline__ void multiply_codes(uint32_t strip, uint64_t x, uint32_t x_sums,
                                                       float (&codes)[2][tokens / 4],
                                                       float (&sum)[tokens / 2])
 {
@@ -80,7 +79,7 @@ static __device__ __forceinline__ void multiply_codes(const uint8_t *strip, uint
     constexpr int term_bytes = ring_of<W, tokens, 2>::token_bytes;
     W w;
     uint4 operands[2][W::block_tiles];
-    w.template load<load_again>(strip);
+    w.template load<load_shared>(load_shared::pointer(strip));
     block_operands(w, 0, operands[0]);
     const auto begin = [&](const code_turn &turn) {
         uint64_t terms[2 / W::passes];
@@ -103,7 +102,8 @@ static __device__ __forceinline__ void multiply_codes(const uint8_t *strip, uint
             wgmma_wait();
         }
         add_scaled(codes[at.half], w, at.s, at.pass == W::passes - 1,
-                   x_sums + at.block * tokens + at.half * half, sum + at.half * half / 2);
+                   x_sums + (at.block * tokens + at.half * half) * (int)sizeof(float),
+                   sum + at.half * half / 2);
     }
 }
 
@@ -147,14 +147,12 @@ static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_m
         for (int slice = 0; slice < SLICES; slice++) {
 #pragma unroll 1
             for (int n = (int)slice_blocks(job, slice); n > 0; n--) {
-                const uint8_t *stage = data + at.stage * ring::stage_bytes;
-                const float *x_sums = (const float *)(stage + ring::sums_at);
+                const uint32_t stage = same_in_warp(memory.data + at.stage * ring::stage_bytes);
                 barrier_wait(memory.full + at.stage * 8, at.parity);
                 multiply_codes<W, tokens>(
-                        stage + strip * W::bytes,
-                        swizzled_tile(same_in_warp(memory.data + at.stage * ring::stage_bytes +
-                                                   ring::tokens_at)),
-                        x_sums + threadIdx.x % 4 * 2, codes, sum);
+                        stage + strip * W::bytes, swizzled_tile(stage + ring::tokens_at),
+                        stage + ring::sums_at + threadIdx.x % 4 * 2 * (int)sizeof(float), codes,
+                        sum);
                 u = memory.units[at.stage];
                 /* A warp may still read sums when another one of its group is done. */
                 __syncwarp();

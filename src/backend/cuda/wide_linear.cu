@@ -306,8 +306,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
                 };
                 end_slices(y, block + u, blocks);
                 multiply_unit<W, terms, rows, STEPS>(
-                        operands_of<W, terms, rows>(job, data + stage_at, memory.data + stage_at,
-                                                    ring::x_at, u),
+                        operands_of<W, terms, rows>(job, memory.data + stage_at, ring::x_at, u),
                         y.sum, have_read);
             }
             __syncwarp();
