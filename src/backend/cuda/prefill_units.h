@@ -11,7 +11,7 @@ enum {
     SLICES = VUG_CUDA_SLICES,
     STEPS = VUG_CUDA_TILE_PAD / TILE, /* tiles of 16 outputs in a block of columns */
     UNIT_SUMS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
-    TOKEN_TILES = 8, /* tiles of tokens that all rows are multiplied with before the next ones */
+    TOKEN_TILES = 12, /* at most, that all rows are multiplied with before the next ones */
 };
 
 /* A unit of work: rows of a weight for a tile of tokens. */
@@ -42,13 +42,16 @@ static __host__ __device__ __forceinline__ int count_units(const vug_cuda_prefil
 }
 
 /* Unit `i`, where a unit has `rows` rows of a weight. Those that run at the same time share a few
- * tiles of tokens and a few groups of rows, which so stay in the device's cache. */
+ * tiles of tokens and a few groups of rows, which so stay in the device's cache. Weights are read once
+ * for each set of tiles; the sets are about equal. */
 static __device__ __forceinline__ product_unit find_unit(const vug_cuda_prefill_job &job,
                                                          uint32_t i, int rows, int tokens)
 {
     const uint32_t tiles = count_tiles(job, tokens), groups = count_groups(job, rows);
-    const uint32_t first = i / (groups * TOKEN_TILES) * TOKEN_TILES,
-                   of = min((uint32_t)TOKEN_TILES, tiles - first), in_tiles = i - first * groups;
+    const uint32_t sets = (tiles + TOKEN_TILES - 1) / TOKEN_TILES,
+                   of_set = (tiles + sets - 1) / sets;
+    const uint32_t first = i / (groups * of_set) * of_set, of = min(of_set, tiles - first),
+                   in_tiles = i - first * groups;
     int group = in_tiles / of, p = 0;
     for (; p + 1 < job.parts; p++) {
         const int of_part = ((int)job.part[p].out + rows - 1) / rows;
