@@ -11,7 +11,7 @@ enum {
     SLICES = VUG_CUDA_SLICES,
     STEPS = VUG_CUDA_TILE_PAD / TILE, /* tiles of 16 outputs in a block of columns */
     UNIT_SUMS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
-    TOKEN_TILES = 12, /* at most, that all rows are multiplied with before the next ones */
+    TOKEN_TILES = 12, /* most tiles of tokens that all rows meet before the next ones */
 };
 
 /* A unit of work: rows of a weight for a tile of tokens. */
@@ -29,6 +29,7 @@ static __host__ __device__ __forceinline__ int count_groups(const vug_cuda_prefi
     return n;
 }
 
+/* Tiles of `tokens` tokens. */
 static __host__ __device__ __forceinline__ int count_tiles(const vug_cuda_prefill_job &job,
                                                            int tokens)
 {

@@ -153,7 +153,7 @@ static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_m
                         stage + strip * W::bytes, swizzled_tile(stage + ring::tokens_at),
                         stage + ring::sums_at + threadIdx.x % 4 * 2 * (int)sizeof(float), codes,
                         sum);
-                u = memory.units[at.stage];
+                u = memory.units[at.stage]; /* all stages of the unit have the same */
                 /* A warp may still read sums when another one of its group is done. */
                 __syncwarp();
                 if (threadIdx.x % WARP < CLUSTER)

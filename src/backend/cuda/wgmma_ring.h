@@ -47,7 +47,7 @@ template <typename W, int tokens, int terms> struct ring_of {
     static constexpr int bytes = stages * stage_bytes + CONSUMERS * behind_bytes + RING_ALIGN;
 };
 
-/* Addresses in shared memory. */
+/* Where a ring and what goes with it lie in shared memory. */
 struct ring_memory {
     uint32_t data, full, empty; /* barriers of 8 bytes for each stage */
     product_unit *units;        /* of which unit of work each stage holds operands */
