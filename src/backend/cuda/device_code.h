@@ -163,6 +163,12 @@ static __device__ __forceinline__ void wait_for_previous(void)
 #endif
 }
 
+/* The expert that a route names. */
+static __device__ __forceinline__ int named_expert(float named, int experts)
+{
+    return min(max((int)named, 0), experts - 1);
+}
+
 static __device__ __forceinline__ uint32_t bf16_pair(float low, float high)
 {
     const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);

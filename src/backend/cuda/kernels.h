@@ -151,10 +151,12 @@ typedef struct {
     const float *x_sums;   /* of those (prefill.h), if the format needs them */
     vug_cuda_row row;      /* or a single row */
     /* Rows in groups that have one expert (vug_cuda_sort_job); the product of row i is stored in row
-     * choice[i] of y. */
+     * choice[i] of y. Or the experts that a single row chooses (vug_cuda_row_experts). */
     struct {
-        const int32_t *expert, *choice; /* NULL: no experts */
-        const uint8_t *const *data[2];  /* of parts: [3 experts]; tiles of expert e at 3 e */
+        const int32_t *expert, *choice; /* NULL: no groups */
+        const float *route;             /* of a single row: [2 k] */
+        int experts, k;
+        const uint8_t *const *data[2]; /* of parts: [3 experts]; tiles of expert e at 3 e */
     } chosen;
     int processors, clusters; /* as of the device (internal.h) */
     vug_cuda_launch_options launch;
@@ -169,6 +171,9 @@ void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
 bool vug_cuda_takes_single_row(int64_t columns, bool normed);
 /* The same products of a single row. */
 void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
+/* The same with each expert that a row chooses: row i of y is that of choice i, with row i of x if there
+ * are `rows`, or with its only row. */
+void vug_cuda_row_experts(cudaStream_t stream, const vug_cuda_tile_job *job);
 
 /* ---- batch_linear.cu ------------------------------------------------------------ */
 
@@ -199,6 +204,7 @@ typedef struct {
     float *out;
     int64_t rows, width, heads, dims;
     float eps, bias; /* bias is added to w */
+    vug_cuda_launch_options launch;
 } vug_cuda_norm_job;
 void vug_cuda_norm(cudaStream_t stream, const vug_cuda_norm_job *job);
 
@@ -209,6 +215,7 @@ typedef struct {
     float *out;
     int64_t n, width; /* elements; of a row */
     float by;
+    vug_cuda_launch_options launch;
 } vug_cuda_element_job;
 void vug_cuda_elements(cudaStream_t stream, const vug_cuda_element_job *job);
 
@@ -229,13 +236,19 @@ void vug_cuda_deinterleave(cudaStream_t stream, const float *x, int64_t rows, in
                            float *out);
 /* logits [rows,n] -> out [rows,2 count] */
 void vug_cuda_router(cudaStream_t stream, const float *logits, int64_t rows, int64_t n,
-                     const vug_attr_router *at, float *out);
+                     const vug_attr_router *at, vug_cuda_launch_options options, float *out);
 /* route, out [rows,2 k]; w [experts] */
 void vug_cuda_route_scale(cudaStream_t stream, const float *route, const float *w, int64_t rows,
                           int k, float *out);
-/* out [rows,width]: the sum over j < k of y [rows,k,width] times the route's weights. */
-void vug_cuda_mix_experts(cudaStream_t stream, const float *y, const float *route, int64_t rows,
-                          int64_t width, int k, float *out);
+/* out [rows,width]: the sum over j < k of y [rows,k,width] times the weights of route [rows,2 k]. */
+typedef struct {
+    const float *y, *route;
+    float *out;
+    int64_t rows, width;
+    int k;
+    vug_cuda_launch_options launch;
+} vug_cuda_mix_job;
+void vug_cuda_mix_experts(cudaStream_t stream, const vug_cuda_mix_job *job);
 
 /* ---- probes.cu ------------------------------------------------------------------ */
 

@@ -33,7 +33,8 @@ static vug_cuda_norm_job norm_job(const vug_cuda_step *s, uint32_t id)
                               .out = vug_cuda_value_at(s, (vug_val){ id }),
                               .rows = rows_of(s, node),
                               .width = last_dim(node),
-                              .heads = node->shape.rank > 2 ? node->shape.dim[1] : 1 };
+                              .heads = node->shape.rank > 2 ? node->shape.dim[1] : 1,
+                              .launch = vug_cuda_options_of(s) };
     if (node->op != VUG_OP_ROPE) {
         job.eps = node->at.norm.eps;
         job.bias = node->at.norm.bias;
@@ -266,7 +267,8 @@ static void launch_router(const vug_cuda_step *s, uint32_t id)
     const vug_node *node = &s->program->graph->node[id];
     const vug_node *logits = node_at(s, node->in[0]);
     vug_cuda_router(stream_of(s), vug_cuda_input_at(s, node->in[0]), rows_of(s, logits),
-                    last_dim(logits), &node->at.router, vug_cuda_value_at(s, (vug_val){ id }));
+                    last_dim(logits), &node->at.router, vug_cuda_options_of(s),
+                    vug_cuda_value_at(s, (vug_val){ id }));
 }
 
 static void launch_route_scale(const vug_cuda_step *s, uint32_t id)

@@ -10,7 +10,8 @@ void vug_cuda_launch_elements(const vug_cuda_step *s, uint32_t id)
                                  .a = vug_cuda_input_at(s, node->in[0]),
                                  .out = vug_cuda_value_at(s, (vug_val){ id }),
                                  .n = rows_of(s, node) * last_dim(node),
-                                 .width = last_dim(node) };
+                                 .width = last_dim(node),
+                                 .launch = vug_cuda_options_of(s) };
     if (kinds[1] == 'x')
         job.b = vug_cuda_input_at(s, node->in[1]);
     else if (kinds[1] == 'v')

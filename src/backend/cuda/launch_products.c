@@ -475,6 +475,39 @@ static void launch_grouped_experts(const vug_cuda_step *s, uint32_t id, int64_t 
     launch_few_rows(s, &x, &job, s->ws->scratch + at->terms);
 }
 
+/* The same of a single row. */
+static void launch_row_experts(const vug_cuda_step *s, uint32_t id, int k,
+                               const vug_cuda_expert_space *at)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    vug_cuda_tile_job job = { .parts = 2,
+                              .format = matrix_at(s, node->in[2])->dtype,
+                              .activation = vug_cuda_expert_activation(node),
+                              .rows = 1,
+                              .columns = last_dim(node_at(s, node->in[0])),
+                              .terms = vug_cuda_terms(s->program),
+                              .row = { .x = vug_cuda_input_at(s, node->in[0]) },
+                              .chosen = { .route = vug_cuda_input_at(s, node->in[1]), .k = k },
+                              .processors = s->program->device->processors,
+                              .launch = vug_cuda_options_of(s) };
+    for (int i = 0; i < 2; i++) {
+        job.chosen.data[i] = expert_weights(s, id, 2 + i, &job.chosen.experts);
+        job.part[i].out = node_at(s, node->in[2])->shape.dim[1];
+    }
+    job.part[0].y = scratch_floats(s, 0);
+    vug_cuda_row_experts(stream_of(s), &job);
+    job.parts = 1;
+    job.format = matrix_at(s, node->in[4])->dtype;
+    job.activation = VUG_OP_LINEAR;
+    job.rows = k;
+    job.columns = job.part[0].out;
+    job.row.x = job.part[0].y;
+    job.chosen.data[0] = expert_weights(s, id, 4, &job.chosen.experts);
+    job.part[0].y = scratch_floats(s, at->down);
+    job.part[0].out = last_dim(node);
+    vug_cuda_row_experts(stream_of(s), &job);
+}
+
 void vug_cuda_launch_experts(const vug_cuda_step *s, uint32_t id)
 {
     const vug_node *node = &s->program->graph->node[id];
@@ -483,11 +516,21 @@ void vug_cuda_launch_experts(const vug_cuda_step *s, uint32_t id)
     if (rows == 0)
         return;
     const vug_cuda_expert_space at = vug_cuda_place_experts(s->program, node, rows);
-    if (at.groups > 0)
+    const int64_t width = last_dim(node_at(s, node->in[0])),
+                  hidden = node_at(s, node->in[2])->shape.dim[1];
+    if (at.groups > 0 && rows == 1 && vug_cuda_takes_single_row(width, false) &&
+        vug_cuda_takes_single_row(hidden, false))
+        launch_row_experts(s, id, k, &at);
+    else if (at.groups > 0)
         launch_grouped_experts(s, id, rows, k, &at);
     else
         launch_plain_experts(s, id, rows, k, &at);
-    vug_cuda_mix_experts(stream_of(s), scratch_floats(s, at.down),
-                         vug_cuda_input_at(s, node->in[1]), rows, last_dim(node), k,
-                         vug_cuda_value_at(s, (vug_val){ id }));
+    const vug_cuda_mix_job mix = { .y = scratch_floats(s, at.down),
+                                   .route = vug_cuda_input_at(s, node->in[1]),
+                                   .out = vug_cuda_value_at(s, value_of(id)),
+                                   .rows = rows,
+                                   .width = last_dim(node),
+                                   .k = k,
+                                   .launch = vug_cuda_options_of(s) };
+    vug_cuda_mix_experts(stream_of(s), &mix);
 }

@@ -127,8 +127,7 @@ template <int dtype> static __global__ void expert_kernel(vug_cuda_expert_job jo
     const int64_t output = ((int64_t)blockIdx.y * LINEAR_WARPS + threadIdx.x / WARP) * EXPERT_OUTS;
     if (output >= job.out)
         return;
-    const float named = job.route[row / job.k * 2 * job.k + row % job.k];
-    const int expert = min(max((int)named, 0), job.experts - 1);
+    const int expert = named_expert(job.route[row / job.k * 2 * job.k + row % job.k], job.experts);
     vug_matrix w = job.w;
     w.data = job.data[3 * expert];
     w.scales.scale = job.data[3 * expert + 1];

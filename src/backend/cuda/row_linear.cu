@@ -152,9 +152,27 @@ template <int units> static constexpr int row_loads = units <= 3 ? 2 : units >= 
 
 /* ---- the kernel ----------------------------------------------------------------------------- */
 
+/* Of which the blocks compute a product. */
+struct chosen_expert {
+    int choice, expert;
+};
+
+/* A tile of the expert's part; as find_tile. */
+static __device__ __forceinline__ row_tile find_expert_tile(const vug_cuda_tile_job &job,
+                                                            const chosen_expert &of, int part,
+                                                            int tile, int tiles, int row_bytes)
+{
+    if (tile >= tiles)
+        return { NULL, NULL, 0 };
+    const int64_t out = job.part[0].out;
+    return { expert_tiles(job, part, of.expert) + (int64_t)tile * row_bytes,
+             job.part[0].y + of.choice * out + tile * TILE, (int)out - tile * TILE };
+}
+
 /* A warp keeps `units` units of its slice of 64 columns each, which it loads ahead. W: a lane's
- * part of a unit; `pairs`: the product of two parts ends with an activation. */
-template <typename W, int units, bool pairs>
+ * part of a unit; `pairs`: the product of two parts ends with an activation; `chosen`: blocks (x, y) have
+ * the expert of choice y, which is known when the kernel before has ended. */
+template <typename W, int units, bool pairs, bool chosen>
 static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)sizeof(W)))
         row_kernel(const __grid_constant__ vug_cuda_tile_job job)
 {
@@ -165,12 +183,22 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     const int slice = threadIdx.x / WARP;
     const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
     const int tiles = tiles_of_job(job), row_bytes = row_units * W::bytes;
-    row_tile at = find_tile(job, pairs, 0, blockIdx.x, tiles, row_bytes);
     const row_parts row = place_row<W>(job.row, columns, true, row_memory);
     const uint32_t x = shared_address(row_memory) + first * unit_words<W> * 4 + lane_terms<W>();
     W w[units];
     copied_norms<W> norms;
+    chosen_expert expert = { 0, 0 };
     start_next();
+    if constexpr (chosen) {
+        wait_for_previous();
+        expert.choice = blockIdx.y;
+        expert.expert = named_expert(job.chosen.route[blockIdx.y], job.chosen.experts);
+    }
+    const auto find = [&](int part, int tile) {
+        return chosen ? find_expert_tile(job, expert, part, tile, tiles, row_bytes)
+                      : find_tile(job, pairs, part, tile, tiles, row_bytes);
+    };
+    row_tile at = find(0, blockIdx.x);
     norms.begin(job.row, columns, row);
     at.from += first * W::bytes;
 #pragma unroll
@@ -178,21 +206,20 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
         if (j < n)
             w[j].load(at.from + j * W::bytes);
     }
-    wait_for_previous();
+    if constexpr (!chosen)
+        wait_for_previous();
     if (job.row.norm)
         compute_row<W>(job.row, columns, job.terms, row, norms);
     else
-        compute_slice<W, row_loads<units>>(job.row.x, columns, job.terms, row,
-                                           first * VUG_CUDA_TILE_PAD,
-                                           (first + n) * VUG_CUDA_TILE_PAD);
+        compute_slice<W, row_loads<units>>(
+                job.row.x + (chosen && job.rows > 1 ? expert.choice * job.columns : 0), columns,
+                job.terms, row, first * VUG_CUDA_TILE_PAD, (first + n) * VUG_CUDA_TILE_PAD);
 #pragma unroll 1
     for (int tile = blockIdx.x, turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
         row_tile of = at;
 #pragma unroll
         for (int part = 0; part < parts; part++) {
-            row_tile next = part + 1 < parts
-                                    ? find_tile(job, pairs, 1, tile, tiles, row_bytes)
-                                    : find_tile(job, pairs, 0, tile + gridDim.x, tiles, row_bytes);
+            row_tile next = part + 1 < parts ? find(1, tile) : find(0, tile + gridDim.x);
             const uint8_t *from = at.from;
             const bool more = next.from != NULL;
             next.from += first * W::bytes;
@@ -341,8 +368,9 @@ static void launch_row(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     const int most = job->processors * blocks_of(units * (int)sizeof(W)),
               tiles = tiles_of_job(*job);
-    launch_early(stream, row_kernel<W, units, pairs>, dim3((unsigned)(tiles < most ? tiles : most)),
-                 SLICE_THREADS, row_bytes<W>(job->row, job->columns, true), job->launch, *job);
+    launch_early(stream, row_kernel<W, units, pairs, false>,
+                 dim3((unsigned)(tiles < most ? tiles : most)), SLICE_THREADS,
+                 row_bytes<W>(job->row, job->columns, true), job->launch, *job);
 }
 
 template <typename W, int units>
@@ -499,6 +527,17 @@ template <int dtype> static void launch_rings(cudaStream_t stream, const vug_cud
         launch_codes<W>(stream, job);
 }
 
+/* A tile for each block: nothing is loaded before the kernel before has ended, and then all at once. */
+template <typename W, int units>
+static void launch_experts(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    const dim3 grid((unsigned)tiles_of_job(*job), (unsigned)job->chosen.k);
+    const auto kernel = job->activation == VUG_OP_LINEAR ? row_kernel<W, units, false, true>
+                                                         : row_kernel<W, units, true, true>;
+    launch_early(stream, kernel, grid, SLICE_THREADS, row_bytes<W>(job->row, job->columns, true),
+                 job->launch, *job);
+}
+
 bool vug_cuda_takes_single_row(int64_t columns, bool normed)
 {
     return columns <= (normed ? MAX_NORMED_ROW : MAX_ROW);
@@ -516,5 +555,30 @@ void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
 #undef X
     default:
         launch_plain(stream, job);
+    }
+}
+
+template <int dtype>
+static void launch_expert_codes(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    constexpr bool integers = vug_cuda_takes_integers((vug_dtype)dtype);
+    using W = std::conditional_t<integers, integer_unit<dtype>, code_unit<dtype>>;
+    if (job->terms > 1)
+        launch_experts<W, 5>(stream, job);
+    else
+        launch_experts<rounded_unit<dtype>, 5>(stream, job);
+}
+
+void vug_cuda_row_experts(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    switch (job->format) {
+#define X(format)                                             \
+    case VUG_DTYPE_##format:                                  \
+        launch_expert_codes<VUG_DTYPE_##format>(stream, job); \
+        break;
+        BLOCK_TILE_FORMATS(X)
+#undef X
+    default:
+        launch_experts<plain_unit, 5>(stream, job);
     }
 }

@@ -6,6 +6,8 @@
 static __global__ void norm_kernel(vug_cuda_norm_job job)
 {
     const int64_t row = blockIdx.x, n = job.width, h = job.dims / 2;
+    start_next();
+    wait_for_previous();
     const float *x = job.x + row * n;
     const float *table = job.table ? job.table + row / job.heads * job.dims : NULL;
     float *out = job.out + row * n;
@@ -25,7 +27,8 @@ static __global__ void norm_kernel(vug_cuda_norm_job job)
 void vug_cuda_norm(cudaStream_t stream, const vug_cuda_norm_job *job)
 {
     if (job->rows > 0)
-        launch(stream, norm_kernel, dim3((unsigned)job->rows), ROW_THREADS, *job);
+        launch_early(stream, norm_kernel, dim3((unsigned)job->rows), ROW_THREADS, 0, job->launch,
+                     *job);
 }
 
 /* ---- rotations --------------------------------------------------------------------- */
@@ -106,6 +109,8 @@ static __device__ float element(const vug_cuda_element_job &job, int64_t i)
 static __global__ void element_kernel(vug_cuda_element_job job)
 {
     const int64_t i = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
+    start_next();
+    wait_for_previous();
     if (i < job.n)
         job.out[i] = element(job, i);
 }
@@ -113,7 +118,8 @@ static __global__ void element_kernel(vug_cuda_element_job job)
 void vug_cuda_elements(cudaStream_t stream, const vug_cuda_element_job *job)
 {
     if (job->n > 0)
-        launch(stream, element_kernel, dim3(blocks_for(job->n, ROW_THREADS)), ROW_THREADS, *job);
+        launch_early(stream, element_kernel, dim3(blocks_for(job->n, ROW_THREADS)), ROW_THREADS, 0,
+                     job->launch, *job);
 }
 
 /* ---- moving rows ---------------------------------------------------------------------- */
@@ -202,6 +208,8 @@ static __global__ void router_kernel(const float *logits, int64_t rows, int64_t 
 {
     const int64_t row = (int64_t)blockIdx.x * ROW_WARPS + threadIdx.x / WARP;
     const int lane = threadIdx.x % WARP;
+    start_next();
+    wait_for_previous();
     if (row >= rows)
         return;
     const float *logit = logits + row * n;
@@ -225,11 +233,11 @@ static __global__ void router_kernel(const float *logits, int64_t rows, int64_t 
 }
 
 void vug_cuda_router(cudaStream_t stream, const float *logits, int64_t rows, int64_t n,
-                     const vug_attr_router *at, float *out)
+                     const vug_attr_router *at, vug_cuda_launch_options options, float *out)
 {
     if (rows > 0)
-        launch(stream, router_kernel, dim3(blocks_for(rows, ROW_WARPS)), ROW_THREADS, logits, rows,
-               n, *at, out);
+        launch_early(stream, router_kernel, dim3(blocks_for(rows, ROW_WARPS)), ROW_THREADS, 0,
+                     options, logits, rows, n, *at, out);
 }
 
 static __global__ void route_scale_kernel(const float *route, const float *w, int64_t n, int k,
@@ -251,24 +259,25 @@ void vug_cuda_route_scale(cudaStream_t stream, const float *route, const float *
                route, w, rows * k, k, out);
 }
 
-static __global__ void mix_kernel(const float *y, const float *route, int64_t n, int64_t width,
-                                  int k, float *out)
+static __global__ void mix_kernel(vug_cuda_mix_job job)
 {
     const int64_t i = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
-    if (i >= n)
+    start_next();
+    wait_for_previous();
+    if (i >= job.rows * job.width)
         return;
-    const int64_t row = i / width, column = i % width;
-    const float *weight = route + row * 2 * k + k;
-    float sum = y[row * k * width + column] * weight[0];
-    for (int j = 1; j < k; j++)
-        sum = fmaf(y[(row * k + j) * width + column], weight[j], sum);
-    out[i] = sum;
+    const int64_t row = i / job.width, column = i % job.width;
+    const float *y = job.y + row * job.k * job.width + column;
+    const float *weight = job.route + row * 2 * job.k + job.k;
+    float sum = y[0] * weight[0];
+    for (int j = 1; j < job.k; j++)
+        sum = fmaf(y[j * job.width], weight[j], sum);
+    job.out[i] = sum;
 }
 
-void vug_cuda_mix_experts(cudaStream_t stream, const float *y, const float *route, int64_t rows,
-                          int64_t width, int k, float *out)
+void vug_cuda_mix_experts(cudaStream_t stream, const vug_cuda_mix_job *job)
 {
-    if (rows > 0)
-        launch(stream, mix_kernel, dim3(blocks_for(rows * width, ROW_THREADS)), ROW_THREADS, y,
-               route, rows * width, width, k, out);
+    if (job->rows > 0)
+        launch_early(stream, mix_kernel, dim3(blocks_for(job->rows * job->width, ROW_THREADS)),
+                     ROW_THREADS, 0, job->launch, *job);
 }

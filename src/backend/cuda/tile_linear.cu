@@ -172,8 +172,7 @@ void vug_cuda_sum_rows(cudaStream_t stream, const vug_cuda_rows *x, float *sums)
 
 static __device__ __forceinline__ int expert_of(const vug_cuda_sort_job &job, int64_t choice)
 {
-    const float named = job.route[choice / job.k * 2 * job.k + choice % job.k];
-    return min(max((int)named, 0), job.experts - 1);
+    return named_expert(job.route[choice / job.k * 2 * job.k + choice % job.k], job.experts);
 }
 
 /* One block; `first` has the first group of each expert, `n` its choices. */
@@ -254,12 +253,11 @@ static __device__ __forceinline__ const uint8_t *slice_at(const vug_cuda_tile_jo
                                                           int step, int64_t at_byte,
                                                           int64_t row_bytes)
 {
-    enum { ADDRESSES = 3 }; /* of an expert */
     tile_place at;
     if (!find_tile(job, step, at))
         return NULL;
     const uint8_t *tiles =
-            expert < 0 ? job.part[at.part].tiles : job.chosen.data[at.part][ADDRESSES * expert];
+            expert < 0 ? job.part[at.part].tiles : expert_tiles(job, at.part, expert);
     return tiles + at.tile * row_bytes + at_byte;
 }
 

@@ -1,0 +1,122 @@
+/* Mixtures of experts on a machine with a GPU: a row alone, whose products row_linear.cu computes, has the
+ * bits of the row among others, which are sorted into groups; and the result is that of the kernels in F32. */
+#include "test.h"
+
+#include <math.h>
+
+#include "backend/cuda/cuda.h"
+#include "block_help.h"
+#include "engine_help.h"
+#include "linear_help.h"
+#include "quant/matrix.h"
+
+enum { EXPERTS = 12, CHOSEN = 4, SHIFT = 2 };
+
+typedef struct {
+    vug_dtype gate, down;
+    int64_t width, hidden;
+} expert_case;
+
+static vug_val expert_weights(help_graph *m, vug_dtype dtype, int64_t rows, int64_t columns)
+{
+    const int first = m->n_weights;
+    for (int i = 0; i < EXPERTS; i++) {
+        vug_weight w = { .name = "w", .dtype = dtype, .rows = rows, .columns = columns };
+        if (vug_codec_of(dtype)->block) {
+            const vug_matrix matrix = block_weights(&m->r, dtype, rows, columns, SHIFT);
+            w.data = matrix.data;
+            w.scales = matrix.scales;
+        } else {
+            w.data = random_weights(&m->r, dtype, (size_t)(rows * columns), SHIFT);
+        }
+        m->weight[m->n_weights++] = w;
+    }
+    return help_append(m, (vug_node){ .op = VUG_OP_PARAM,
+                                      .shape = { 3, { EXPERTS, rows, columns } },
+                                      .at.param = { first, dtype } });
+}
+
+/* y [rows,width] of x [rows,width]. */
+static void run_experts(const expert_case *c, vug_activations activations, const float *x,
+                        int64_t rows, float *y)
+{
+    help_graph m = { .r = { 23 }, .layer = -1 };
+    vug_err err = { 0 };
+    const vug_val in = help_data(&m, (vug_shape){ 2, { rows, c->width } });
+    const vug_val route =
+            help_append(&m, (vug_node){ .op = VUG_OP_ROUTER,
+                                        .in = { help_linear(&m, in, EXPERTS, c->width) },
+                                        .at.router = { CHOSEN, true } });
+    const vug_val gate = expert_weights(&m, c->gate, c->hidden, c->width),
+                  up = expert_weights(&m, c->gate, c->hidden, c->width),
+                  down = expert_weights(&m, c->down, c->width, c->hidden);
+    const vug_val out = help_append(&m, (vug_node){ .op = VUG_OP_EXPERTS,
+                                                    .in = { in, route, gate, up, down },
+                                                    .at.experts.activation = VUG_OP_SILU });
+    help_ok(vug_graph_output(&m.graph, "y", out, &err), &err);
+    help_plan(&m, 1);
+    m.plan.activations = activations;
+    help_run_graph(&vug_backend_cuda, &m, (size_t)m.n_weights, x, y, (size_t)(rows * c->width));
+    help_graph_release(&m);
+}
+
+/* With 16 bits of x in each of three products, results differ by much less than this from those in F32, and
+ * with a wrong expert by much more. */
+static void check_near(const float *y, const float *want, int64_t n)
+{
+    float largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmaxf(largest, fabsf(want[i]));
+    for (int64_t i = 0; i < n; i++)
+        assert_true(fabsf(y[i] - want[i]) <= largest * 0x1p-9f);
+}
+
+static void check_experts(const expert_case *c, int64_t rows)
+{
+    rng r = { 7 };
+    const size_t n = (size_t)(rows * c->width);
+    float *x = vug_alloc(n, sizeof(*x)), *whole = vug_alloc(n, sizeof(*whole)),
+          *exact = vug_alloc(n, sizeof(*exact)), *alone = vug_alloc(n, sizeof(*alone));
+    assert_true(x && whole && exact && alone);
+    rng_fill(&r, x, n);
+    static const vug_activations activations[] = { VUG_ACTIVATIONS_BF16, VUG_ACTIVATIONS_Q8 };
+    for (size_t i = 0; i < 2; i++) {
+        run_experts(c, activations[i], x, rows, whole);
+        for (int64_t row = 0; row < rows; row += 1 + rows / 4) {
+            run_experts(c, activations[i], x + row * c->width, 1, alone);
+            check_bits(alone, whole + row * c->width, (size_t)c->width, "rows of experts");
+        }
+    }
+    run_experts(c, VUG_ACTIVATIONS_F32, x, rows, exact);
+    check_near(whole, exact, (int64_t)n);
+    vug_free(alone);
+    vug_free(exact);
+    vug_free(whole);
+    vug_free(x);
+}
+
+static void test_rows_of_experts_do_not_depend_on_others(void **state)
+{
+    (void)state;
+    if (!vug_backend_cuda.describe(NULL).available)
+        skip();
+    static const vug_dtype formats[] = { VUG_DTYPE_BF16, VUG_DTYPE_Q4_0, VUG_DTYPE_Q8_0,
+                                         VUG_DTYPE_Q4_K, VUG_DTYPE_Q6_K, VUG_DTYPE_MLX4,
+                                         VUG_DTYPE_MLX8, VUG_DTYPE_MXFP4 };
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        check_experts(&(expert_case){ formats[i], formats[i], 512, 256 }, 2);
+        check_experts(&(expert_case){ formats[i], formats[i], 2048, 768 }, 9);
+    }
+    check_experts(&(expert_case){ VUG_DTYPE_Q4_K, VUG_DTYPE_Q6_K, 1536, 256 }, 40);
+    /* Tiles, units and quads that are not whole, and slices without a unit. */
+    check_experts(&(expert_case){ VUG_DTYPE_BF16, VUG_DTYPE_BF16, 150, 38 }, 5);
+    check_experts(&(expert_case){ VUG_DTYPE_Q8_0, VUG_DTYPE_Q8_0, 1056, 96 }, 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_of_experts_do_not_depend_on_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
