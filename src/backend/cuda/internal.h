@@ -100,6 +100,7 @@ typedef struct {
     uint32_t linear[VUG_CUDA_MAX_PARTS];
     int n;
     uint32_t activation, norm, add; /* nodes; 0: none */
+    bool shares_norm;               /* others read it, too, later */
     uint32_t source; /* the node that gives the rows, if nothing else reads it; 0: another does */
     uint32_t gated;  /* the source, if an activation: with many rows this product computes it */
 } vug_cuda_product;

@@ -124,11 +124,12 @@ static inline int64_t vug_cuda_expert_groups(int64_t choices, int64_t experts)
 }
 
 /* Where a single row of x comes from: value = x, or x / rms(x) (add_norm + add_bias); then add +
- * value, which is also stored in `sum`; then value / rms(value) (norm + bias). */
+ * value, which is also stored in `sum`; then value / rms(value) (norm + bias), which is also stored in
+ * `normed`, if that is not NULL, by products of a single row. */
 typedef struct {
     const float *x, *add;         /* add NULL: nothing is added */
     const float *add_norm, *norm; /* NULL: no norm */
-    float *sum;
+    float *sum, *normed;
     float add_eps, add_bias, eps, bias;
 } vug_cuda_row;
 

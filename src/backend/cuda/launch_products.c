@@ -29,6 +29,8 @@ static vug_cuda_row row_of_product(const vug_cuda_step *s, const vug_cuda_produc
     row.norm = vector_at(s, norm->in[1]);
     row.eps = norm->at.norm.eps;
     row.bias = norm->at.norm.bias;
+    if (product->shares_norm)
+        row.normed = vug_cuda_value_at(s, value_of(product->norm));
     if (!product->add)
         return row;
     const vug_node *add = &g->node[product->add];
@@ -72,7 +74,8 @@ bool vug_cuda_computes_norm(const vug_cuda_step *s, const vug_cuda_product *prod
     const vug_node *x = node_at(s, s->program->graph->node[product->linear[0]].in[0]);
     const bool in_blocks = rows_of(s, x) > VUG_CUDA_FEW_ROWS || is_batch(s, product);
     return product->norm &&
-           (is_single_row(s, product) || (in_blocks && vug_cuda_takes_normed_rows(last_dim(x))));
+           (is_single_row(s, product) ||
+            (in_blocks && !product->shares_norm && vug_cuda_takes_normed_rows(last_dim(x))));
 }
 
 const vug_cuda_product *vug_cuda_product_of(const vug_cuda_step *s, uint32_t id)

@@ -69,27 +69,36 @@ static void find_activation(const vug_cuda_program *p, const value_readers *read
     product->linear[1] = node->in[1].id;
 }
 
-/* The norm that gives the rows, if nothing else reads it, and the sum before it, if nothing else
- * reads that before the products run. */
+/* Whether a node from `first` on and before the product reads a value, other than node `reader`. */
+static bool is_read_before(const vug_graph *g, uint32_t value, uint32_t first,
+                           const vug_cuda_product *product, uint32_t reader)
+{
+    for (uint32_t i = first; i < product->at; i++) {
+        for (int k = 0; k < vug_node_inputs(&g->node[i]); k++) {
+            if (g->node[i].in[k].id == value && i != reader)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The norm that gives the rows, and the sum before it, if nothing reads these before the products run. */
 static void find_norm(const vug_cuda_program *p, const value_readers *readers,
                       vug_cuda_product *product)
 {
     const vug_graph *g = p->graph;
     const uint32_t norm = g->node[product->linear[0]].in[0].id;
     if (g->node[norm].op != VUG_OP_RMS_NORM || g->node[norm].shape.rank != 2 ||
-        readers[norm].n != (uint32_t)product->n || product->at - norm >= WINDOW)
+        p->product_of[norm] >= 0 || product->at - norm >= WINDOW ||
+        is_read_before(g, norm, norm + 1, product, 0))
         return;
     product->norm = norm;
+    product->shares_norm = readers[norm].n > (uint32_t)product->n;
     const uint32_t add = g->node[norm].in[0].id;
     if ((g->node[add].op != VUG_OP_ADD && g->node[add].op != VUG_OP_ADD_NORM) ||
-        product->at - add >= WINDOW)
+        p->product_of[add] >= 0 || product->at - add >= WINDOW ||
+        is_read_before(g, add, add + 1, product, norm))
         return;
-    for (uint32_t i = add + 1; i < product->at; i++) {
-        for (int k = 0; k < vug_node_inputs(&g->node[i]); k++) {
-            if (g->node[i].in[k].id == add && i != norm)
-                return;
-        }
-    }
     product->add = add;
 }
 

@@ -125,6 +125,8 @@ static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, cons
         const float4 x = row_quad<W>(parts.x, n, i), w = norms.next_quad(n, i);
         const float4 y = make_float4(x.x * by * (w.x + r.bias), x.y * by * (w.y + r.bias),
                                      x.z * by * (w.z + r.bias), x.w * by * (w.w + r.bias));
+        if (r.normed && blockIdx.x == 0)
+            store_row_quad<W>(r.normed, n, i, y);
         store_quad<W>(parts, i, y, terms, i < quads);
     }
     __syncthreads();

@@ -8,24 +8,25 @@
 #include "linear_help.h"
 #include "quant/matrix.h"
 
-enum { OUT = 40, MATRICES = 2, SHIFT = 2 };
+enum { OUT = 40, SHIFT = 2 };
 
 typedef struct {
     vug_dtype dtype; /* of the matrices */
     int64_t columns;
-    bool adds;  /* the row that is normed is a sum with another normed row */
-    bool gated; /* the product of two matrices ends with an activation */
+    bool adds;   /* the row that is normed is a sum with another normed row */
+    bool gated;  /* the product of two matrices ends with an activation */
+    bool shared; /* a product with a matrix of another format reads the norm, too, and is added */
 } norm_case;
 
-static void add_matrix(help_graph *m, const norm_case *c)
+static void add_matrix(help_graph *m, vug_dtype dtype, int64_t columns)
 {
-    vug_weight w = { .name = "w", .dtype = c->dtype, .rows = OUT, .columns = c->columns };
-    if (vug_codec_of(c->dtype)->block) {
-        const vug_matrix matrix = block_weights(&m->r, c->dtype, OUT, c->columns, SHIFT);
+    vug_weight w = { .name = "w", .dtype = dtype, .rows = OUT, .columns = columns };
+    if (vug_codec_of(dtype)->block) {
+        const vug_matrix matrix = block_weights(&m->r, dtype, OUT, columns, SHIFT);
         w.data = matrix.data;
         w.scales = matrix.scales;
     } else {
-        w.data = random_weights(&m->r, c->dtype, (size_t)(OUT * c->columns), SHIFT);
+        w.data = random_weights(&m->r, dtype, (size_t)(OUT * columns), SHIFT);
     }
     m->weight[m->n_weights++] = w;
 }
@@ -50,8 +51,9 @@ static void run_normed(const norm_case *c, const float *x, int64_t rows, float *
 {
     help_graph m = { .r = { 19 }, .layer = -1 };
     vug_err err = { 0 };
-    for (int i = 0; i < MATRICES; i++)
-        add_matrix(&m, c);
+    add_matrix(&m, c->dtype, c->columns);
+    add_matrix(&m, c->dtype, c->columns);
+    add_matrix(&m, c->dtype == VUG_DTYPE_BF16 ? VUG_DTYPE_Q8_0 : VUG_DTYPE_BF16, c->columns);
     vug_val in = help_data(&m, (vug_shape){ 2, { rows, c->columns } });
     if (c->adds)
         in = sum_with_normed(&m, in, c->columns);
@@ -59,6 +61,8 @@ static void run_normed(const norm_case *c, const float *x, int64_t rows, float *
     vug_val out = help_product(&m, in, 0);
     if (c->gated)
         out = help_op2(&m, VUG_OP_GEGLU, out, help_product(&m, in, 1));
+    if (c->shared)
+        out = help_op2(&m, VUG_OP_ADD, out, help_product(&m, in, 2));
     help_ok(vug_graph_output(&m.graph, "y", out, &err), &err);
     help_plan(&m, 1);
     m.plan.activations = VUG_ACTIVATIONS_Q8;
@@ -95,13 +99,13 @@ static void test_normed_rows_do_not_depend_on_others(void **state)
     static const int64_t columns[] = { 256, 2560, 4352, 5376, 9984 };
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         for (size_t j = 0; j < sizeof(columns) / sizeof(columns[0]); j++) {
-            for (int kind = 0; kind < 4; kind++)
-                check_rows(&(norm_case){ formats[i], columns[j], kind & 1, kind & 2 }, 5);
+            for (int kind = 0; kind < 8; kind++)
+                check_rows(&(norm_case){ formats[i], columns[j], kind & 1, kind & 2, kind & 4 }, 5);
         }
     }
     /* Half a unit of 64 columns, and rows without whole quads. */
-    check_rows(&(norm_case){ VUG_DTYPE_Q8_0, 2528, true, true }, 12);
-    check_rows(&(norm_case){ VUG_DTYPE_BF16, 2562, true, true }, 12);
+    check_rows(&(norm_case){ VUG_DTYPE_Q8_0, 2528, true, true, true }, 12);
+    check_rows(&(norm_case){ VUG_DTYPE_BF16, 2562, true, true, false }, 12);
 }
 
 int main(void)
