@@ -153,19 +153,17 @@ int64_t vug_cuda_side_pages(const vug_node *node, int64_t tokens, int64_t positi
 /* Whether attention with a cache runs on tensor cores (prefill.h). */
 bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node);
 
-/* Where the parts of an EXPERTS node lie in scratch memory, in bytes. The products of the gates are at
- * its begin; `choices` is the number of rows times that of experts of each. */
+/* Where the parts of an EXPERTS node lie in scratch memory, in bytes; `choices` is the number of rows times
+ * that of experts of each. In narrow groups and on plain kernels the products of the gates are at its begin. */
 typedef struct {
-    uint64_t up, down;       /* [choices,hidden], [choices,width] */
-    int64_t groups;          /* that products on tensor cores have; 0: they run on plain kernels */
-    uint64_t expert, choice; /* of groups (vug_cuda_sort_job) */
-    uint64_t terms;          /* of the rows of groups, and their sums */
-    uint64_t bytes;          /* of all */
+    uint64_t up, down;             /* [choices,hidden], [choices,width] */
+    int64_t groups, group_rows;    /* groups 0: products run on plain kernels */
+    uint64_t expert, choice, used; /* of groups (vug_cuda_sort_job) */
+    uint64_t terms, hidden, bytes; /* of groups, with sums; of activations in wide ones; of all */
 } vug_cuda_expert_space;
 vug_cuda_expert_space vug_cuda_place_experts(const vug_cuda_program *p, const vug_node *node,
                                              int64_t rows);
-/* VUG_OP_SWIGLU or VUG_OP_GEGLU */
-vug_op vug_cuda_expert_activation(const vug_node *node);
+uint64_t vug_cuda_expert_bytes(const vug_cuda_program *p, const vug_node *node, int64_t most_rows);
 
 /* ---- lower.c ---------------------------------------------------------------------- */
 

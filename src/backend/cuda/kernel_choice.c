@@ -51,11 +51,6 @@ int vug_cuda_terms(const vug_cuda_program *p)
 
 enum { TERMS_ALIGN = 256 };
 
-vug_op vug_cuda_expert_activation(const vug_node *node)
-{
-    return node->at.experts.activation == VUG_OP_SILU ? VUG_OP_SWIGLU : VUG_OP_GEGLU;
-}
-
 static const vug_matrix *matrix_of(const vug_cuda_program *p, vug_val v)
 {
     return &p->weights->matrix[vug_graph_at(p->graph, v)->at.param.slot];
@@ -80,6 +75,26 @@ static uint64_t terms_bytes(int64_t rows, int64_t columns, int terms)
            (uint64_t)vug_cuda_x_sums_bytes(rows, columns);
 }
 
+enum { WIDE_ROWS = 16 }; /* of an expert on average, from which on groups are wide */
+
+/* Whether wgmma_linear.cu multiplies so many choices. */
+static bool groups_widely(const vug_cuda_program *p, const vug_node *node, int64_t choices)
+{
+    const vug_node *gate = vug_graph_at(p->graph, node->in[2]);
+    const bool plain = matrix_of(p, node->in[2])->dtype == VUG_DTYPE_BF16 &&
+                       matrix_of(p, node->in[4])->dtype == VUG_DTYPE_BF16;
+    return p->device->capability == 9 && gate->shape.dim[1] % VUG_CUDA_TILE_PAD == 0 &&
+           choices >= WIDE_ROWS * vug_param_slots(gate) && (vug_cuda_terms(p) > 1 || plain);
+}
+
+/* Of rows in blocks, and their sums. */
+static uint64_t blocks_bytes(int64_t rows, int64_t columns, int terms)
+{
+    const uint64_t bytes = (uint64_t)(vug_cuda_blocks_bytes(rows, columns, terms) +
+                                      vug_cuda_x_sums_bytes(rows, columns));
+    return (bytes + TERMS_ALIGN - 1) / TERMS_ALIGN * TERMS_ALIGN;
+}
+
 vug_cuda_expert_space vug_cuda_place_experts(const vug_cuda_program *p, const vug_node *node,
                                              int64_t rows)
 {
@@ -87,18 +102,35 @@ vug_cuda_expert_space vug_cuda_place_experts(const vug_cuda_program *p, const vu
     const int64_t choices = rows * vug_graph_at(p->graph, node->in[1])->shape.dim[1] / 2;
     const int64_t hidden = gate->shape.dim[1], width = gate->shape.dim[2];
     const uint64_t inner = (uint64_t)(choices * hidden) * sizeof(float);
-    vug_cuda_expert_space at = { .up = inner, .down = 2 * inner };
+    const bool grouped = groups_experts(p, node), wide = grouped && groups_widely(p, node, choices);
+    vug_cuda_expert_space at = { .up = inner, .down = wide ? 0 : 2 * inner };
     at.bytes = at.down + (uint64_t)(choices * node->shape.dim[1]) * sizeof(float);
-    if (!groups_experts(p, node))
+    if (!grouped)
         return at;
-    at.groups = vug_cuda_expert_groups(choices, vug_param_slots(gate));
-    const int64_t slots = at.groups * VUG_CUDA_GROUP_ROWS;
+    at.group_rows = wide ? VUG_CUDA_WIDE_GROUP_ROWS : VUG_CUDA_GROUP_ROWS;
+    at.groups = vug_cuda_expert_groups(choices, vug_param_slots(gate), at.group_rows);
+    const int64_t slots = at.groups * at.group_rows;
     const int terms = vug_cuda_terms(p);
-    const uint64_t in = terms_bytes(slots, width, terms), out = terms_bytes(slots, hidden, terms);
     at.expert = at.bytes;
     at.choice = at.expert + (uint64_t)at.groups * sizeof(int32_t);
-    at.terms = at.choice + (uint64_t)slots * sizeof(int32_t);
-    at.terms = (at.terms + TERMS_ALIGN - 1) / TERMS_ALIGN * TERMS_ALIGN;
+    at.used = at.choice + (uint64_t)slots * sizeof(int32_t);
+    at.terms = (at.used + sizeof(int32_t) + TERMS_ALIGN - 1) / TERMS_ALIGN * TERMS_ALIGN;
+    if (wide) {
+        at.hidden = at.terms + blocks_bytes(slots, width, terms);
+        at.bytes = at.hidden + blocks_bytes(slots, hidden, terms);
+        return at;
+    }
+    const uint64_t in = terms_bytes(slots, width, terms), out = terms_bytes(slots, hidden, terms);
     at.bytes = at.terms + (in > out ? in : out);
     return at;
+}
+
+uint64_t vug_cuda_expert_bytes(const vug_cuda_program *p, const vug_node *node, int64_t most_rows)
+{
+    const int64_t k = vug_graph_at(p->graph, node->in[1])->shape.dim[1] / 2;
+    const int64_t few = (WIDE_ROWS * vug_param_slots(vug_graph_at(p->graph, node->in[2])) - 1) / k;
+    const uint64_t most = vug_cuda_place_experts(p, node, most_rows).bytes,
+                   narrow =
+                           vug_cuda_place_experts(p, node, most_rows < few ? most_rows : few).bytes;
+    return most > narrow ? most : narrow;
 }

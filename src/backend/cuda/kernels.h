@@ -104,23 +104,28 @@ void vug_cuda_pack_rows(cudaStream_t stream, const vug_cuda_rows *x, int terms, 
  * padded as those of blocks (activation_blocks.h). */
 void vug_cuda_sum_rows(cudaStream_t stream, const vug_cuda_rows *x, float *sums);
 
-/* Sorts what a route [tokens,2 k] chooses into groups of VUG_CUDA_GROUP_ROWS rows with one expert;
- * choice i is expert route[i / k][i % k]. `groups`: vug_cuda_expert_groups. */
-enum { VUG_CUDA_GROUP_ROWS = 8 };
+/* Sorts what a route [tokens,2 k] chooses into groups of `group_rows` rows with one expert; choice i is
+ * expert route[i / k][i % k]. `groups`: vug_cuda_expert_groups. Those that have rows come first. */
+enum {
+    VUG_CUDA_GROUP_ROWS = 8,
+    VUG_CUDA_WIDE_GROUP_ROWS = 64
+}; /* in tile_linear.cu, wgmma_linear.cu */
 typedef struct {
     const float *route;
     int64_t tokens;
     int experts, k;
     int64_t groups;
+    int64_t group_rows;
     int32_t *expert; /* [groups]; negative: the group is empty */
-    int32_t *choice; /* [8 groups] of each row; negative: there is none */
+    int32_t *choice; /* [groups,group_rows] of each row; negative: there is none */
+    int32_t *used;   /* [1] groups that have rows */
 } vug_cuda_sort_job;
 void vug_cuda_sort_experts(cudaStream_t stream, const vug_cuda_sort_job *job);
 /* The most groups that so many choices make. */
-static inline int64_t vug_cuda_expert_groups(int64_t choices, int64_t experts)
+static inline int64_t vug_cuda_expert_groups(int64_t choices, int64_t experts, int64_t group_rows)
 {
-    const int64_t most = VUG_CUDA_GROUP_ROWS, chosen = choices < experts ? choices : experts;
-    return (choices + (most - 1) * chosen) / most;
+    const int64_t chosen = choices < experts ? choices : experts;
+    return (choices + (group_rows - 1) * chosen) / group_rows;
 }
 
 /* Where a single row of x comes from: value = x, or x / rms(x) (add_norm + add_bias); then add +

@@ -54,10 +54,16 @@ vug_cuda_launch_options vug_cuda_options_of(const vug_cuda_step *s);
 
 void vug_cuda_launch_elements(const vug_cuda_step *s, uint32_t id);
 
+/* ---- launch_experts.c -------------------------------------------------------------------- */
+
+void vug_cuda_launch_experts(const vug_cuda_step *s, uint32_t id);
+
 /* ---- launch_products.c ------------------------------------------------------------------ */
 
 void vug_cuda_launch_linear(const vug_cuda_step *s, uint32_t id);
-void vug_cuda_launch_experts(const vug_cuda_step *s, uint32_t id);
+/* Products of a few rows, or of rows of experts, whose terms are stored in `memory`. */
+void vug_cuda_launch_few_rows(const vug_cuda_step *s, const vug_cuda_rows *x,
+                              vug_cuda_tile_job *job, uint8_t *memory);
 /* The launches of a product, with all nodes that run in it. */
 void vug_cuda_launch_product(const vug_cuda_step *s, const vug_cuda_product *product);
 /* The product that a node is part of, or NULL. */

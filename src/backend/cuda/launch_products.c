@@ -1,4 +1,4 @@
-/* From products, and experts, to the launches of their kernels. */
+/* From products to the launches of their kernels. */
 #include "backend/cuda/launch.h"
 
 /* ---- products ---------------------------------------------------------------------------- */
@@ -309,9 +309,8 @@ static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *pro
     run_prefill(s, &job);
 }
 
-/* Products of a few rows, or of rows of experts, whose terms are stored in `memory`. */
-static void launch_few_rows(const vug_cuda_step *s, const vug_cuda_rows *x, vug_cuda_tile_job *job,
-                            uint8_t *memory)
+void vug_cuda_launch_few_rows(const vug_cuda_step *s, const vug_cuda_rows *x,
+                              vug_cuda_tile_job *job, uint8_t *memory)
 {
     uint8_t *const sums_at = memory + vug_cuda_packed_bytes(x->rows, x->columns, job->terms);
     job->rows = x->rows;
@@ -371,169 +370,5 @@ void vug_cuda_launch_product(const vug_cuda_step *s, const vug_cuda_product *pro
     const vug_cuda_rows rows = { .x = vug_cuda_input_at(s, g->node[product->linear[0]].in[0]),
                                  .rows = job.rows,
                                  .columns = job.columns };
-    launch_few_rows(s, &rows, &job, s->ws->scratch);
-}
-
-/* ---- experts ------------------------------------------------------------------------------ */
-
-/* The addresses of the experts' weights that are input `i` of the node. */
-static const uint8_t *const *expert_weights(const vug_cuda_step *s, uint32_t id, int i,
-                                            int *experts)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    *experts = (int)vug_param_slots(node_at(s, node->in[i]));
-    return (const uint8_t *const *)(const void *)s->program->constant[id] +
-           (ptrdiff_t)(i - 2) * 3 * *experts;
-}
-
-/* The product of rows of x with the chosen experts' weights that are input `i` of the node. */
-static void launch_expert_linear(const vug_cuda_step *s, uint32_t id, int i,
-                                 const vug_cuda_expert_job *rows)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    vug_cuda_expert_job job = *rows;
-    job.w = *matrix_at(s, node->in[i]);
-    job.row_bytes = vug_cuda_row_bytes(&job.w);
-    job.data = expert_weights(s, id, i, &job.experts);
-    job.out = node_at(s, node->in[i])->shape.dim[1];
-    vug_cuda_expert_linear(stream_of(s), &job);
-}
-
-static float *scratch_floats(const vug_cuda_step *s, uint64_t at)
-{
-    return (float *)(void *)(s->ws->scratch + at);
-}
-
-/* The outputs [rows,k,width] of the chosen experts, on plain kernels. */
-static void launch_plain_experts(const vug_cuda_step *s, uint32_t id, int64_t rows, int k,
-                                 const vug_cuda_expert_space *at)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    const int64_t hidden = node_at(s, node->in[2])->shape.dim[1];
-    vug_cuda_expert_job job = { .route = vug_cuda_input_at(s, node->in[1]),
-                                .x = vug_cuda_input_at(s, node->in[0]),
-                                .rows = rows * k,
-                                .k = k,
-                                .rows_per_x = k };
-    float *const gate = scratch_floats(s, 0), *const up = scratch_floats(s, at->up);
-    job.y = gate;
-    launch_expert_linear(s, id, 2, &job);
-    job.y = up;
-    launch_expert_linear(s, id, 3, &job);
-    const vug_cuda_element_job activate = { .op = vug_cuda_expert_activation(node),
-                                            .a = gate,
-                                            .b = up,
-                                            .out = gate,
-                                            .n = rows * k * hidden,
-                                            .width = hidden };
-    vug_cuda_elements(stream_of(s), &activate);
-    job.x = gate;
-    job.y = scratch_floats(s, at->down);
-    job.rows_per_x = 1;
-    launch_expert_linear(s, id, 4, &job);
-}
-
-/* The same on tensor cores, in groups of rows that have one expert. */
-static void launch_grouped_experts(const vug_cuda_step *s, uint32_t id, int64_t rows, int k,
-                                   const vug_cuda_expert_space *at)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    const int64_t hidden = node_at(s, node->in[2])->shape.dim[1];
-    float *const gate = scratch_floats(s, 0);
-    int32_t *const expert = (int32_t *)(void *)(s->ws->scratch + at->expert),
-                   *const choice = (int32_t *)(void *)(s->ws->scratch + at->choice);
-    vug_cuda_sort_job sort = { .route = vug_cuda_input_at(s, node->in[1]),
-                               .tokens = rows,
-                               .k = k,
-                               .groups = at->groups,
-                               .expert = expert,
-                               .choice = choice };
-    vug_cuda_tile_job job = { .parts = 2,
-                              .format = matrix_at(s, node->in[2])->dtype,
-                              .activation = vug_cuda_expert_activation(node),
-                              .terms = vug_cuda_terms(s->program),
-                              .chosen = { .expert = expert, .choice = choice },
-                              .processors = s->program->device->processors };
-    vug_cuda_rows x = { .x = vug_cuda_input_at(s, node->in[0]),
-                        .rows = at->groups * VUG_CUDA_GROUP_ROWS,
-                        .columns = last_dim(node_at(s, node->in[0])),
-                        .choice = choice,
-                        .per_row = k };
-    for (int i = 0; i < 2; i++) {
-        job.chosen.data[i] = expert_weights(s, id, 2 + i, &sort.experts);
-        job.part[i].out = hidden;
-    }
-    vug_cuda_sort_experts(stream_of(s), &sort);
-    job.part[0].y = gate;
-    launch_few_rows(s, &x, &job, s->ws->scratch + at->terms);
-    job.parts = 1;
-    job.format = matrix_at(s, node->in[4])->dtype;
-    job.activation = VUG_OP_LINEAR;
-    job.chosen.data[0] = expert_weights(s, id, 4, &sort.experts);
-    job.part[0].y = scratch_floats(s, at->down);
-    job.part[0].out = last_dim(node);
-    x.x = gate;
-    x.columns = hidden;
-    x.per_row = 1;
-    launch_few_rows(s, &x, &job, s->ws->scratch + at->terms);
-}
-
-/* The same of a single row. */
-static void launch_row_experts(const vug_cuda_step *s, uint32_t id, int k,
-                               const vug_cuda_expert_space *at)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    vug_cuda_tile_job job = { .parts = 2,
-                              .format = matrix_at(s, node->in[2])->dtype,
-                              .activation = vug_cuda_expert_activation(node),
-                              .rows = 1,
-                              .columns = last_dim(node_at(s, node->in[0])),
-                              .terms = vug_cuda_terms(s->program),
-                              .row = { .x = vug_cuda_input_at(s, node->in[0]) },
-                              .chosen = { .route = vug_cuda_input_at(s, node->in[1]), .k = k },
-                              .processors = s->program->device->processors,
-                              .launch = vug_cuda_options_of(s) };
-    for (int i = 0; i < 2; i++) {
-        job.chosen.data[i] = expert_weights(s, id, 2 + i, &job.chosen.experts);
-        job.part[i].out = node_at(s, node->in[2])->shape.dim[1];
-    }
-    job.part[0].y = scratch_floats(s, 0);
-    vug_cuda_row_experts(stream_of(s), &job);
-    job.parts = 1;
-    job.format = matrix_at(s, node->in[4])->dtype;
-    job.activation = VUG_OP_LINEAR;
-    job.rows = k;
-    job.columns = job.part[0].out;
-    job.row.x = job.part[0].y;
-    job.chosen.data[0] = expert_weights(s, id, 4, &job.chosen.experts);
-    job.part[0].y = scratch_floats(s, at->down);
-    job.part[0].out = last_dim(node);
-    vug_cuda_row_experts(stream_of(s), &job);
-}
-
-void vug_cuda_launch_experts(const vug_cuda_step *s, uint32_t id)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    const int64_t rows = rows_of(s, node);
-    const int k = (int)(node_at(s, node->in[1])->shape.dim[1] / 2);
-    if (rows == 0)
-        return;
-    const vug_cuda_expert_space at = vug_cuda_place_experts(s->program, node, rows);
-    const int64_t width = last_dim(node_at(s, node->in[0])),
-                  hidden = node_at(s, node->in[2])->shape.dim[1];
-    if (at.groups > 0 && rows == 1 && vug_cuda_takes_single_row(width, false) &&
-        vug_cuda_takes_single_row(hidden, false))
-        launch_row_experts(s, id, k, &at);
-    else if (at.groups > 0)
-        launch_grouped_experts(s, id, rows, k, &at);
-    else
-        launch_plain_experts(s, id, rows, k, &at);
-    const vug_cuda_mix_job mix = { .y = scratch_floats(s, at.down),
-                                   .route = vug_cuda_input_at(s, node->in[1]),
-                                   .out = vug_cuda_value_at(s, value_of(id)),
-                                   .rows = rows,
-                                   .width = last_dim(node),
-                                   .k = k,
-                                   .launch = vug_cuda_options_of(s) };
-    vug_cuda_mix_experts(stream_of(s), &mix);
+    vug_cuda_launch_few_rows(s, &rows, &job, s->ws->scratch);
 }

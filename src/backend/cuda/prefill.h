@@ -31,6 +31,10 @@ typedef struct {
     const float *x, *up; /* [rows,columns]; up NULL: no activation */
     vug_op activation;   /* VUG_OP_GEGLU or VUG_OP_SWIGLU */
     vug_cuda_row row;    /* with a norm: the first row in place of x and up; others follow it */
+    const int32_t *
+            choice; /* [rows]: row i is x's row choice[i] / per_row, or zeros if negative; NULL: x's
+                              row i */
+    int per_row;
     vug_cuda_blocks to;
     vug_cuda_launch_options launch;
 } vug_cuda_blocks_job;
@@ -59,6 +63,12 @@ typedef struct {
                               capability 9.0; or VUG_OP_LINEAR */
     vug_cuda_blocks to;    /* where the activation is stored in place of y, from the block of its
                               first output on; `out` is a multiple of 64 */
+    /* In wgmma_linear.cu: rows in groups of VUG_CUDA_WIDE_GROUP_ROWS that have one expert (vug_cuda_sort_job); the
+     * product of row i is stored in row choice[i] of y. */
+    struct {
+        const int32_t *expert, *choice, *used; /* NULL: no experts */
+        const uint8_t *const *data[2];         /* as of vug_cuda_tile_job */
+    } chosen;
 } vug_cuda_prefill_job;
 
 /* `hopper`: the device has compute capability 9.0; `processors`: its multiprocessors. */

@@ -121,9 +121,10 @@ static __global__ void __launch_bounds__(MMA_WARPS *WARP)
 {
     constexpr int sums = W::is_scaled ? 1 : terms; /* codes have one for both terms */
     __shared__ __align__(1024) uint8_t ring[MMA_STAGES][terms * MMA_ROW_BYTES];
-    const product_unit u = find_unit(job, blockIdx.x, MMA_ROWS, MMA_TOKENS);
+    const product_unit u =
+            find_unit(job, blockIdx.x, MMA_ROWS, MMA_TOKENS, count_tiles(job, MMA_TOKENS));
     const int64_t blocks = count_blocks(job), row = u.row + threadIdx.x / WARP * TILE;
-    const uint8_t *strip = strip_at<W>(job, u.part, row, blocks);
+    const uint8_t *strip = strip_at<W>(job, -1, u.part, row, blocks);
     float all[MMA_SUMS];
     const auto copy = [&](int64_t b) {
         for (int term = 0; b < blocks && term < terms; term++)
@@ -151,8 +152,8 @@ static __global__ void __launch_bounds__(MMA_WARPS *WARP)
 template <typename W, int terms>
 static void launch_mma(cudaStream_t stream, const vug_cuda_prefill_job *job)
 {
-    launch(stream, mma_kernel<W, terms>, dim3((unsigned)count_units(*job, MMA_ROWS, MMA_TOKENS)),
-           MMA_WARPS * WARP, *job);
+    const int units = count_groups(*job, MMA_ROWS) * count_tiles(*job, MMA_TOKENS);
+    launch(stream, mma_kernel<W, terms>, dim3((unsigned)units), MMA_WARPS * WARP, *job);
 }
 
 void vug_cuda_prefill_linear(cudaStream_t stream, const vug_cuda_prefill_job *job, bool hopper,

@@ -36,19 +36,21 @@ static __host__ __device__ __forceinline__ int count_tiles(const vug_cuda_prefil
     return ((int)job.rows + tokens - 1) / tokens;
 }
 
-static __host__ __device__ __forceinline__ int count_units(const vug_cuda_prefill_job &job,
-                                                           int rows, int tokens)
+/* Those that have rows; chosen: of groups. */
+template <bool chosen>
+static __device__ __forceinline__ int used_tiles(const vug_cuda_prefill_job &job, int tokens)
 {
-    return count_groups(job, rows) * count_tiles(job, tokens);
+    return chosen ? *job.chosen.used : count_tiles(job, tokens);
 }
 
 /* Unit `i`, where a unit has `rows` rows of a weight. Those that run at the same time share a few
  * tiles of tokens and a few groups of rows, which so stay in the device's cache. Weights are read once
  * for each set of tiles; the sets are about equal. */
 static __device__ __forceinline__ product_unit find_unit(const vug_cuda_prefill_job &job,
-                                                         uint32_t i, int rows, int tokens)
+                                                         uint32_t i, int rows, int tokens,
+                                                         uint32_t tiles)
 {
-    const uint32_t tiles = count_tiles(job, tokens), groups = count_groups(job, rows);
+    const uint32_t groups = count_groups(job, rows);
     const uint32_t sets = (tiles + TOKEN_TILES - 1) / TOKEN_TILES,
                    of_set = (tiles + sets - 1) / sets;
     const uint32_t first = i / (groups * of_set) * of_set, of = min(of_set, tiles - first),
@@ -63,13 +65,18 @@ static __device__ __forceinline__ product_unit find_unit(const vug_cuda_prefill_
     return { p, group * rows, (int)(first + in_tiles % of) * tokens };
 }
 
-/* The strip of 16 rows of a part from `row` on; the last rows where these do not exist. */
+/* The strip of 16 rows of a part from `row` on; the last rows where these do not exist. expert: of the
+ * rows, if there are experts. */
 template <typename W>
-static __device__ __forceinline__ const uint8_t *strip_at(const vug_cuda_prefill_job &job, int part,
-                                                          int64_t row, int64_t blocks)
+static __device__ __forceinline__ const uint8_t *strip_at(const vug_cuda_prefill_job &job,
+                                                          int expert, int part, int64_t row,
+                                                          int64_t blocks)
 {
+    enum { ADDRESSES = 3 }; /* of an expert */
     const int64_t last = (job.part[part].out - 1) / TILE;
-    return job.part[part].tiles + min(row / TILE, last) * blocks * W::bytes;
+    const uint8_t *tiles =
+            expert < 0 ? job.part[part].tiles : job.chosen.data[part][ADDRESSES * expert];
+    return tiles + min(row / TILE, last) * blocks * W::bytes;
 }
 
 static __device__ __forceinline__ int64_t count_blocks(const vug_cuda_prefill_job &job)
@@ -112,6 +119,29 @@ static __device__ __forceinline__ void store_sums(const vug_cuda_prefill_job &jo
             const int token = i / 4 * 8 + k % 2, o = k / 2 * 8;
             if (token < tokens && o < outputs)
                 y[k % 2 * stride + o] = all[i + k];
+        }
+    }
+}
+
+/* The same of rows that are in groups. */
+template <int n>
+static __device__ __forceinline__ void store_chosen_sums(const vug_cuda_prefill_job &job,
+                                                         const product_unit &u, int64_t row,
+                                                         const float (&all)[n])
+{
+    const int lane = threadIdx.x % WARP;
+    const int64_t output = row + lane / 4, stride = job.part[u.part].stride;
+    const int32_t *choice = job.chosen.choice + u.token + lane % 4 * 2;
+    float *y = job.part[u.part].y + output;
+    const int outputs = (int)min(job.part[u.part].out - output, (int64_t)TILE);
+#pragma unroll
+    for (int i = 0; i < n; i += 4) {
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const int64_t to = choice[i / 4 * 8 + k % 2];
+            const int o = k / 2 * 8;
+            if (to >= 0 && o < outputs)
+                y[to * stride + o] = all[i + k];
         }
     }
 }

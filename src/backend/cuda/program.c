@@ -211,7 +211,7 @@ static uint64_t scratch_of(const vug_cuda_program *p, const vug_node *node)
         return 0;
     const int64_t outputs =
             vug_shape_elements(&node->shape, p->limits.batch, p->limits.rows); /* rows x width */
-    return vug_cuda_place_experts(p, node, outputs / node->shape.dim[1]).bytes;
+    return vug_cuda_expert_bytes(p, node, outputs / node->shape.dim[1]);
 }
 
 uint64_t vug_cuda_pages_done_bytes(const vug_cuda_program *p)

@@ -86,8 +86,11 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     wait_for_previous();
     if (first >= vug_cuda_padded(job.to.columns))
         return;
-    float v[CHUNK], up[CHUNK];
-    read_chunk(job.x + row * job.to.columns, first, job.to.columns, v);
+    float v[CHUNK] = {}, up[CHUNK];
+    const int choice = job.choice ? job.choice[row] : 0;
+    const int64_t from = job.choice ? choice / job.per_row : row;
+    if (choice >= 0)
+        read_chunk(job.x + from * job.to.columns, first, job.to.columns, v);
     if (job.up) {
         read_chunk(job.up + row * job.to.columns, first, job.to.columns, up);
         for (int i = 0; i < CHUNK; i++)

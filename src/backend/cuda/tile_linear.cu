@@ -185,7 +185,7 @@ static __global__ void sort_kernel(vug_cuda_sort_job job)
         n[e] = 0;
     for (int64_t i = threadIdx.x; i < job.groups; i += ROW_THREADS)
         job.expert[i] = -1;
-    for (int64_t i = threadIdx.x; i < job.groups * VUG_CUDA_GROUP_ROWS; i += ROW_THREADS)
+    for (int64_t i = threadIdx.x; i < job.groups * job.group_rows; i += ROW_THREADS)
         job.choice[i] = -1;
     __syncthreads();
     for (int64_t i = threadIdx.x; i < choices; i += ROW_THREADS)
@@ -194,8 +194,7 @@ static __global__ void sort_kernel(vug_cuda_sort_job job)
     int before = 0;
     for (int from = 0; threadIdx.x < WARP && from < job.experts; from += WARP) {
         const int e = from + threadIdx.x;
-        const int groups =
-                e < job.experts ? (n[e] + VUG_CUDA_GROUP_ROWS - 1) / VUG_CUDA_GROUP_ROWS : 0;
+        const int groups = e < job.experts ? (n[e] + job.group_rows - 1) / job.group_rows : 0;
         int sum = groups;
         for (int d = 1; d < WARP; d *= 2) {
             const int other = __shfl_up_sync(0xffffffffu, sum, d);
@@ -205,9 +204,11 @@ static __global__ void sort_kernel(vug_cuda_sort_job job)
             first[e] = before + sum - groups;
         before += __shfl_sync(0xffffffffu, sum, WARP - 1);
     }
+    if (threadIdx.x == 0)
+        *job.used = before;
     __syncthreads();
     for (int e = threadIdx.x; e < job.experts; e += ROW_THREADS) {
-        for (int i = 0; i * VUG_CUDA_GROUP_ROWS < n[e]; i++)
+        for (int i = 0; i * job.group_rows < n[e]; i++)
             job.expert[first[e] + i] = e;
         n[e] = 0;
     }
@@ -215,7 +216,7 @@ static __global__ void sort_kernel(vug_cuda_sort_job job)
     /* The order of an expert's rows does not matter: each is computed by itself. */
     for (int64_t i = threadIdx.x; i < choices; i += ROW_THREADS) {
         const int e = expert_of(job, i);
-        job.choice[first[e] * VUG_CUDA_GROUP_ROWS + atomicAdd(&n[e], 1)] = (int32_t)i;
+        job.choice[first[e] * job.group_rows + atomicAdd(&n[e], 1)] = (int32_t)i;
     }
 }
 

@@ -19,7 +19,7 @@ static __device__ __forceinline__ int own_strip(void)
 }
 
 /* `behind`: the warpgroup's memory behind the ring. */
-template <int tokens, int terms, bool pairs>
+template <int tokens, int terms, bool pairs, bool chosen>
 static __device__ __forceinline__ void store_results(const vug_cuda_prefill_job &job,
                                                      const product_unit &u, int rank,
                                                      uint8_t *behind, const float (&y)[tokens / 2])
@@ -30,6 +30,8 @@ static __device__ __forceinline__ void store_results(const vug_cuda_prefill_job 
                                       row + own_group() * PAIR_ROWS };
         if (at.output < job.part[0].out)
             store_activation<tokens, terms>(at, behind, y);
+    } else if constexpr (chosen) {
+        store_chosen_sums(job, u, row + own_strip() * TILE, y);
     } else {
         store_sums(job, u, row + own_strip() * TILE, y);
     }
@@ -37,19 +39,20 @@ static __device__ __forceinline__ void store_results(const vug_cuda_prefill_job 
 
 /* ---- products with BF16 ------------------------------------------------------------------------- */
 
-template <int tokens, int terms, bool pairs>
+template <int tokens, int terms, bool pairs, bool chosen>
 static __device__ void drain_ring(const vug_cuda_prefill_job &job, const ring_memory &memory,
                                   uint8_t *data, int rank)
 {
     using ring = ring_of<plain_unit, tokens, terms>;
-    const int units = count_units(job, CLUSTER * block_rows<pairs>, tokens);
+    const int units =
+            count_groups(job, CLUSTER * block_rows<pairs>) * used_tiles<chosen>(job, tokens);
     uint8_t *behind = data + ring::stages * ring::stage_bytes + own_group() * ring::behind_bytes;
     const int strip = own_strip(), blocks = (int)count_blocks(job);
     ring_place at = { 0, 0 };
     for (int i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
         float all[tokens / 2];
         const product_unit u = multiply_unit<tokens, terms>(memory, strip, blocks, at, all);
-        store_results<tokens, terms, pairs>(job, u, rank, behind, all);
+        store_results<tokens, terms, pairs, chosen>(job, u, rank, behind, all);
     }
 }
 
@@ -129,12 +132,13 @@ static __device__ __forceinline__ void keep_slice(float4 *kept, float (&sum)[n],
     }
 }
 
-template <typename W, int tokens, bool pairs>
+template <typename W, int tokens, bool pairs, bool chosen>
 static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_memory &memory,
                                    uint8_t *data, int rank)
 {
     using ring = ring_of<W, tokens, 2>;
-    const int units = count_units(job, CLUSTER * block_rows<pairs>, tokens);
+    const int units =
+            count_groups(job, CLUSTER * block_rows<pairs>) * used_tiles<chosen>(job, tokens);
     uint8_t *behind = data + ring::stages * ring::stage_bytes + own_group() * ring::behind_bytes;
     float4 *kept = (float4 *)behind + threadIdx.x % GROUP_THREADS;
     float codes[2][tokens / 4] = {};
@@ -162,7 +166,7 @@ static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_m
             }
             keep_slice(kept, sum, slice == 0, slice == SLICES - 1);
         }
-        store_results<tokens, 2, pairs>(job, u, rank, behind, sum);
+        store_results<tokens, 2, pairs, chosen>(job, u, rank, behind, sum);
         if (pairs)
             group_sync(); /* the tile lies where sums of slices are kept */
     }
@@ -171,7 +175,8 @@ static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_m
 
 /* ---- the kernel --------------------------------------------------------------------------------- */
 
-template <typename W, int tokens, int terms, bool pairs>
+/* chosen: the rows are in groups of `tokens` rows that have one expert. */
+template <typename W, int tokens, int terms, bool pairs, bool chosen>
 static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
         wgmma_kernel(const __grid_constant__ vug_cuda_prefill_job job)
 {
@@ -195,13 +200,13 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
     if (own_group() < 0) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(W::is_scaled ? 56 : 40));
         if (threadIdx.x % WARP == 0)
-            fill_ring<W, tokens, terms, pairs>(job, memory, rank);
+            fill_ring<W, tokens, terms, pairs, chosen>(job, memory, rank);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(W::is_scaled ? 224 : 232));
         if constexpr (W::is_scaled)
-            drain_codes<W, tokens, pairs>(job, memory, data, rank);
+            drain_codes<W, tokens, pairs, chosen>(job, memory, data, rank);
         else
-            drain_ring<tokens, terms, pairs>(job, memory, data, rank);
+            drain_ring<tokens, terms, pairs, chosen>(job, memory, data, rank);
     }
     /* A block may not end while the other one still writes to its barriers. */
     cluster_wait();
@@ -213,25 +218,25 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
 
 /* ---- launching ---------------------------------------------------------------------------------- */
 
-template <typename W, int tokens, int terms, bool pairs>
+template <typename W, int tokens, int terms, bool pairs, bool chosen>
 static void launch_parts(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
 {
     const int bytes = ring_of<W, tokens, terms>::bytes;
-    const int units = count_units(*job, CLUSTER * block_rows<pairs>, tokens);
+    const int units = count_groups(*job, CLUSTER * block_rows<pairs>) * count_tiles(*job, tokens);
     const int clusters = min(units, processors / CLUSTER);
     const dim3 grid((unsigned)(clusters * CLUSTER));
-    launch_clusters(stream, wgmma_kernel<W, tokens, terms, pairs>,
+    launch_clusters(stream, wgmma_kernel<W, tokens, terms, pairs, chosen>,
                     { grid, dim3(CLUSTER), (CONSUMERS + 1) * GROUP_THREADS, (size_t)bytes }, {},
                     *job);
 }
 
-template <typename W, int tokens, int terms>
+template <typename W, int tokens, int terms, bool chosen = false>
 static void launch_wgmma(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
 {
     if (job->activation == VUG_OP_LINEAR)
-        launch_parts<W, tokens, terms, false>(stream, job, processors);
+        launch_parts<W, tokens, terms, false, chosen>(stream, job, processors);
     else
-        launch_parts<W, tokens, terms, true>(stream, job, processors);
+        launch_parts<W, tokens, terms, true, chosen>(stream, job, processors);
 }
 
 /* The time of a tile is about its tokens and a constant; tiles run in waves. */
@@ -239,7 +244,7 @@ static int64_t wave_cost(const vug_cuda_prefill_job *job, int tokens, int proces
 {
     enum { CONSTANT = 24 };
     const int rows = job->activation == VUG_OP_LINEAR ? block_rows<false> : block_rows<true>;
-    const int64_t units = count_units(*job, CLUSTER * rows, tokens),
+    const int64_t units = (int64_t)count_groups(*job, CLUSTER * rows) * count_tiles(*job, tokens),
                   clusters = processors / CLUSTER;
     return (units + clusters - 1) / clusters * (tokens + CONSTANT);
 }
@@ -249,7 +254,11 @@ static void launch_plain(cudaStream_t stream, const vug_cuda_prefill_job *job, i
 {
     const int64_t of_64 = wave_cost(job, 64, processors), of_128 = wave_cost(job, 128, processors),
                   of_192 = wave_cost(job, 192, processors);
-    if (job->terms == 1 && of_192 <= of_128 && of_192 <= of_64)
+    if (job->chosen.used)
+        (job->terms == 1 ? launch_wgmma<plain_unit, VUG_CUDA_WIDE_GROUP_ROWS, 1, true>
+                         : launch_wgmma<plain_unit, VUG_CUDA_WIDE_GROUP_ROWS, 2, true>)(stream, job,
+                                                                                        processors);
+    else if (job->terms == 1 && of_192 <= of_128 && of_192 <= of_64)
         launch_wgmma<plain_unit, 192, 1>(stream, job, processors);
     else if (of_128 <= of_64)
         (job->terms == 1 ? launch_wgmma<plain_unit, 128, 1>
@@ -262,7 +271,9 @@ static void launch_plain(cudaStream_t stream, const vug_cuda_prefill_job *job, i
 template <typename W>
 static void launch_codes(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
 {
-    if (wave_cost(job, 128, processors) <= wave_cost(job, 64, processors))
+    if (job->chosen.used)
+        launch_wgmma<W, VUG_CUDA_WIDE_GROUP_ROWS, 2, true>(stream, job, processors);
+    else if (wave_cost(job, 128, processors) <= wave_cost(job, 64, processors))
         launch_wgmma<W, 128, 2>(stream, job, processors);
     else
         launch_wgmma<W, 64, 2>(stream, job, processors);

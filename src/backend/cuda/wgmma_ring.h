@@ -107,34 +107,36 @@ static __device__ __forceinline__ void copy_tokens(const vug_cuda_prefill_job &j
  * the gate and two of the up. */
 template <typename W, bool pairs>
 static __device__ __forceinline__ const uint8_t *strip_of_block(const vug_cuda_prefill_job &job,
-                                                                const product_unit &u, int rank,
-                                                                int strip, int blocks)
+                                                                const product_unit &u, int expert,
+                                                                int rank, int strip, int blocks)
 {
     const int64_t row = u.row + rank * block_rows<pairs>;
     if (pairs)
-        return strip_at<W>(job, strip / 2 % 2, row + strip / 4 * PAIR_ROWS + strip % 2 * TILE,
-                           blocks);
-    return strip_at<W>(job, u.part, row + strip * TILE, blocks);
+        return strip_at<W>(job, expert, strip / 2 % 2,
+                           row + strip / 4 * PAIR_ROWS + strip % 2 * TILE, blocks);
+    return strip_at<W>(job, expert, u.part, row + strip * TILE, blocks);
 }
 
 /* One thread of each of the first four warps fills the ring; the first one also copies tokens, and says
  * which unit of work they are of: consumers need not divide for it, for which they lack registers. */
-template <typename W, int tokens, int terms, bool pairs>
+template <typename W, int tokens, int terms, bool pairs, bool chosen>
 static __device__ void fill_ring(const vug_cuda_prefill_job &job, const ring_memory &memory,
                                  int rank)
 {
     using ring = ring_of<W, tokens, terms>;
     const int blocks = (int)count_blocks(job);
-    const int units = count_units(job, CLUSTER * block_rows<pairs>, tokens);
+    const int tiles = used_tiles<chosen>(job, tokens);
+    const int units = count_groups(job, CLUSTER * block_rows<pairs>) * tiles;
     const int strip = threadIdx.x / WARP * WARP_STRIPS;
     ring_place at = { 0, 1 };
     for (int i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
-        const product_unit u = find_unit(job, i, CLUSTER * block_rows<pairs>, tokens);
+        const product_unit u = find_unit(job, i, CLUSTER * block_rows<pairs>, tokens, tiles);
+        const int expert = chosen ? job.chosen.expert[u.token / tokens] : -1;
         token_source x = tokens_of<tokens>(job, u, rank);
         const uint8_t *w[WARP_STRIPS];
 #pragma unroll
         for (int s = 0; s < WARP_STRIPS; s++)
-            w[s] = strip_of_block<W, pairs>(job, u, rank, strip + s, blocks);
+            w[s] = strip_of_block<W, pairs>(job, u, expert, rank, strip + s, blocks);
 #pragma unroll 1
         for (int b = 0; b < blocks; b++) {
             const uint32_t to = memory.data + at.stage * ring::stage_bytes;

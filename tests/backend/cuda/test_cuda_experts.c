@@ -108,6 +108,11 @@ static void test_rows_of_experts_do_not_depend_on_others(void **state)
         check_experts(&(expert_case){ formats[i], formats[i], 2048, 768 }, 9);
     }
     check_experts(&(expert_case){ VUG_DTYPE_Q4_K, VUG_DTYPE_Q6_K, 1536, 256 }, 40);
+    /* So many rows that wgmma_linear.cu multiplies them. */
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+        check_experts(&(expert_case){ formats[i], formats[i], 512, 256 }, 70);
+    check_experts(&(expert_case){ VUG_DTYPE_Q4_K, VUG_DTYPE_Q6_K, 1536, 512 }, 700);
+    check_experts(&(expert_case){ VUG_DTYPE_BF16, VUG_DTYPE_BF16, 150, 192 }, 300);
     /* Tiles, units and quads that are not whole, and slices without a unit. */
     check_experts(&(expert_case){ VUG_DTYPE_BF16, VUG_DTYPE_BF16, 150, 38 }, 5);
     check_experts(&(expert_case){ VUG_DTYPE_Q8_0, VUG_DTYPE_Q8_0, 1056, 96 }, 5);
