@@ -163,6 +163,15 @@ static __device__ __forceinline__ void wait_for_previous(void)
 #endif
 }
 
+/* Begins to bring a row of floats, which is constant, to the cache of the device; `thread` of `threads`. */
+static __device__ __forceinline__ void prefetch_row(const float *row, int n, int thread,
+                                                    int threads)
+{
+    enum { LINE = 128 / sizeof(float) };
+    for (int i = thread * LINE; i < n; i += threads * LINE)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(row + i));
+}
+
 /* The expert that a route names. */
 static __device__ __forceinline__ int named_expert(float named, int experts)
 {

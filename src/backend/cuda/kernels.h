@@ -37,6 +37,7 @@ typedef struct {
     const float *x;
     float *y;
     int64_t rows, out;
+    vug_cuda_launch_options launch;
 } vug_cuda_linear_job;
 
 /* Whether the kernels read weights of this format. */

@@ -12,7 +12,8 @@ void vug_cuda_launch_linear(const vug_cuda_step *s, uint32_t id)
                                       .x = vug_cuda_input_at(s, node->in[0]),
                                       .y = vug_cuda_value_at(s, (vug_val){ id }),
                                       .rows = rows_of(s, node),
-                                      .out = last_dim(node) };
+                                      .out = last_dim(node),
+                                      .launch = vug_cuda_options_of(s) };
     if (job.rows > 0)
         vug_cuda_linear(stream_of(s), &job);
 }

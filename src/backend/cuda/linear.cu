@@ -54,6 +54,20 @@ static __device__ __forceinline__ void lane_sums(const vug_matrix &w, int64_t ro
     }
 }
 
+/* Formats that have no tiles, and that models have: routers, and matrices that lie as they do in a file. */
+template <int dtype>
+static constexpr bool is_float = dtype == VUG_DTYPE_F32 || dtype == VUG_DTYPE_F16;
+
+/* Begins to bring the weights of a warp's outputs to the cache of the device. */
+template <int dtype, int outs>
+static __device__ __forceinline__ void prefetch_weights(const vug_cuda_linear_job &job,
+                                                        int64_t output)
+{
+    for (int o = 0; o < outs && output + o < job.out; o++)
+        prefetch_row((const float *)row_at<dtype>(job.w, job.row_bytes, output + o),
+                     (int)(job.row_bytes / (int64_t)sizeof(float)), threadIdx.x % WARP, WARP);
+}
+
 template <int dtype, int rows, int outs>
 static __global__ void linear_kernel(vug_cuda_linear_job job)
 {
@@ -65,6 +79,10 @@ static __global__ void linear_kernel(vug_cuda_linear_job job)
     float sum[rows][outs];
     for (int r = 0; r < rows; r++)
         x[r] = job.x + min(row + r, job.rows - 1) * job.w.columns;
+    start_next();
+    if constexpr (is_float<dtype>)
+        prefetch_weights<dtype, outs>(job, output);
+    wait_for_previous();
     lane_sums<dtype, rows, outs>(job.w, job.row_bytes, output, job.out - 1, x, sum);
     for (int r = 0; r < rows; r++) {
         for (int o = 0; o < outs; o++) {
@@ -79,12 +97,24 @@ template <int dtype, int rows, int outs>
 static void launch_linear(cudaStream_t stream, const vug_cuda_linear_job *job)
 {
     const dim3 grid(blocks_for(job->rows, rows), blocks_for(job->out, LINEAR_WARPS * outs));
-    launch(stream, linear_kernel<dtype, rows, outs>, grid, LINEAR_WARPS * WARP, *job);
+    launch_early(stream, linear_kernel<dtype, rows, outs>, grid, LINEAR_WARPS * WARP, 0,
+                 job->launch, *job);
 }
 
-/* One row is bound by memory; more rows share what they read. */
+/* One row is bound by memory; more rows share what they read. If that leaves too few warps, as with the
+ * matrix of a router, each has fewer outputs. */
 template <int dtype> static void choose_linear(cudaStream_t stream, const vug_cuda_linear_job *job)
 {
+    if constexpr (is_float<dtype>) {
+        enum { WARPS = 2048 };
+        const int64_t outputs = job->rows * job->out;
+        if (job->rows == 1 && outputs <= WARPS)
+            return launch_linear<dtype, 1, 1>(stream, job);
+        if (job->rows > 1 && outputs <= 2 * WARPS)
+            return launch_linear<dtype, 2, 1>(stream, job);
+        if (job->rows > 1 && outputs <= 8 * WARPS)
+            return launch_linear<dtype, 4, 2>(stream, job);
+    }
     if (job->rows == 1)
         launch_linear<dtype, 1, 2>(stream, job);
     else

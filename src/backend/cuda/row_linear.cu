@@ -152,26 +152,16 @@ template <int units> static constexpr int row_loads = units <= 3 ? 2 : units >= 
 
 /* ---- the kernel ----------------------------------------------------------------------------- */
 
-/* Of which the blocks compute a product. */
-struct chosen_expert {
-    int choice, expert;
-};
-
-/* A tile of the expert's part; as find_tile. */
-static __device__ __forceinline__ row_tile find_expert_tile(const vug_cuda_tile_job &job,
-                                                            const chosen_expert &of, int part,
-                                                            int tile, int tiles, int row_bytes)
+/* The row that the block multiplies. */
+template <bool chosen>
+static __device__ __forceinline__ const float *row_of_block(const vug_cuda_tile_job &job)
 {
-    if (tile >= tiles)
-        return { NULL, NULL, 0 };
-    const int64_t out = job.part[0].out;
-    return { expert_tiles(job, part, of.expert) + (int64_t)tile * row_bytes,
-             job.part[0].y + of.choice * out + tile * TILE, (int)out - tile * TILE };
+    return job.row.x + (chosen && job.rows > 1 ? blockIdx.y * job.columns : 0);
 }
 
 /* A warp keeps `units` units of its slice of 64 columns each, which it loads ahead. W: a lane's
- * part of a unit; `pairs`: the product of two parts ends with an activation; `chosen`: blocks (x, y) have
- * the expert of choice y, which is known when the kernel before has ended. */
+ * part of a unit; `pairs`: the product of two parts ends with an activation; chosen: as of
+ * job_tiles. */
 template <typename W, int units, bool pairs, bool chosen>
 static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)sizeof(W)))
         row_kernel(const __grid_constant__ vug_cuda_tile_job job)
@@ -182,23 +172,16 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     const int columns = (int)job.columns, row_units = (int)vug_cuda_padded(columns) / TILE / UNIT;
     const int slice = threadIdx.x / WARP;
     const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
-    const int tiles = tiles_of_job(job), row_bytes = row_units * W::bytes;
     const row_parts row = place_row<W>(job.row, columns, true, row_memory);
     const uint32_t x = shared_address(row_memory) + first * unit_words<W> * 4 + lane_terms<W>();
     W w[units];
     copied_norms<W> norms;
-    chosen_expert expert = { 0, 0 };
+    job_tiles<chosen> tiles;
     start_next();
-    if constexpr (chosen) {
+    if constexpr (chosen)
         wait_for_previous();
-        expert.choice = blockIdx.y;
-        expert.expert = named_expert(job.chosen.route[blockIdx.y], job.chosen.experts);
-    }
-    const auto find = [&](int part, int tile) {
-        return chosen ? find_expert_tile(job, expert, part, tile, tiles, row_bytes)
-                      : find_tile(job, pairs, part, tile, tiles, row_bytes);
-    };
-    row_tile at = find(0, blockIdx.x);
+    tiles.begin(job, pairs, row_units * W::bytes);
+    row_tile at = tiles.find(job, 0, blockIdx.x);
     norms.begin(job.row, columns, row);
     at.from += first * W::bytes;
 #pragma unroll
@@ -211,15 +194,16 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     if (job.row.norm)
         compute_row<W>(job.row, columns, job.terms, row, norms);
     else
-        compute_slice<W, row_loads<units>>(
-                job.row.x + (chosen && job.rows > 1 ? expert.choice * job.columns : 0), columns,
-                job.terms, row, first * VUG_CUDA_TILE_PAD, (first + n) * VUG_CUDA_TILE_PAD);
+        compute_slice<W, row_loads<units>>(row_of_block<chosen>(job), columns, job.terms, row,
+                                           first * VUG_CUDA_TILE_PAD,
+                                           (first + n) * VUG_CUDA_TILE_PAD);
 #pragma unroll 1
-    for (int tile = blockIdx.x, turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
+    for (int tile = blockIdx.x, turn = 0; tile < tiles.count; tile += gridDim.x, turn ^= 1) {
         row_tile of = at;
 #pragma unroll
         for (int part = 0; part < parts; part++) {
-            row_tile next = part + 1 < parts ? find(1, tile) : find(0, tile + gridDim.x);
+            row_tile next = part + 1 < parts ? tiles.find(job, 1, tile)
+                                             : tiles.find(job, 0, tile + gridDim.x);
             const uint8_t *from = at.from;
             const bool more = next.from != NULL;
             next.from += first * W::bytes;
@@ -283,8 +267,8 @@ static __device__ __forceinline__ void store_slices(row_slice_sums *to, float (&
 
 /* A warp copies its slices to a ring, so that more of them are on their way than registers hold. The sums
  * have the order of row_kernel. keeps: as of slice_ring; stage_parts: as of
- * slice_stream. */
-template <typename W, bool keeps, int stage_parts>
+ * slice_stream; chosen: as of job_tiles, and the row has no norm. */
+template <typename W, bool keeps, int stage_parts, bool chosen>
 static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
         ring_row_kernel(const __grid_constant__ vug_cuda_tile_job job, ring_shape shape)
 {
@@ -296,7 +280,6 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
     const int columns = (int)job.columns, row_units = (int)vug_cuda_padded(columns) / TILE / UNIT;
     const int slice = threadIdx.x / WARP;
     const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
-    const int tiles = tiles_of_job(job);
     slice_ring<W, keeps, stage_parts> ring;
     const int early = ring.early_stages(shape), stage_bytes = ring.stage_bytes(shape),
               early_bytes = early * stage_bytes, later_bytes = (shape.stages - early) * stage_bytes;
@@ -307,11 +290,16 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
     ring.early = shared_address(row_memory) + slice * early_bytes;
     ring.later = shared_address(row.x) + slice * later_bytes;
     ring.barrier = shared_address(barriers[slice]);
-    slice_stream<W, stage_parts> stream;
-    stream.pairs = pairs, stream.first = first, stream.n = n, stream.tiles = tiles;
-    stream.row_bytes = row_units * W::bytes;
+    slice_stream<W, stage_parts, chosen> stream;
+    stream.first = first, stream.n = n;
+    if constexpr (chosen) {
+        start_next();
+        wait_for_previous();
+    }
+    stream.tiles.begin(job, pairs, row_units * W::bytes);
     stream.begin(job, blockIdx.x, 0);
-    start_next();
+    if constexpr (!chosen)
+        start_next();
     std::conditional_t<keeps, kept_norms<W>, copied_norms<W>> norms;
     if (!keeps)
         norms.begin(job.row, columns, row); /* copies would wait behind those of weights */
@@ -321,17 +309,18 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
         norms.begin(job.row, columns, row);
     if (!job.row.norm)
         ring.copy_later(job, stream);
-    wait_for_previous();
-    if (job.row.norm) {
+    if constexpr (!chosen)
+        wait_for_previous();
+    if (!chosen && job.row.norm) {
         compute_row<W>(job.row, columns, job.terms, row, norms);
         show_stores();
         ring.copy_later(job, stream);
     } else {
-        compute_slice<W, RING_LOADS>(job.row.x, columns, job.terms, row, first * VUG_CUDA_TILE_PAD,
-                                     (first + n) * VUG_CUDA_TILE_PAD);
+        compute_slice<W, RING_LOADS>(row_of_block<chosen>(job), columns, job.terms, row,
+                                     first * VUG_CUDA_TILE_PAD, (first + n) * VUG_CUDA_TILE_PAD);
     }
 #pragma unroll 1
-    for (int tile = blockIdx.x, turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
+    for (int tile = blockIdx.x, turn = 0; tile < stream.tiles.count; tile += gridDim.x, turn ^= 1) {
 #pragma unroll 1
         for (int part = 0; part < 1 + pairs; part += stage_parts) {
             float sum[stage_parts][4] = {};
@@ -353,8 +342,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
         __syncthreads();
         if (slice > 0)
             continue;
-        finish_tile(job, pairs, sums[turn],
-                    find_tile(job, pairs, 0, tile, tiles, stream.row_bytes));
+        finish_tile(job, pairs, sums[turn], stream.tiles.find(job, 0, tile));
     }
 #else
     __trap(); /* the launch asks for the capability */
@@ -363,28 +351,42 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
 
 /* ---- launching --------------------------------------------------------------------------------- */
 
-template <typename W, int units, bool pairs>
-static void launch_row(cudaStream_t stream, const vug_cuda_tile_job *job)
+/* The blocks of a job, of which `most` run at once. With experts all blocks have about as many tiles. */
+template <bool chosen> static dim3 blocks_of_job(const vug_cuda_tile_job *job, int most)
 {
-    const int most = job->processors * blocks_of(units * (int)sizeof(W)),
-              tiles = tiles_of_job(*job);
-    launch_early(stream, row_kernel<W, units, pairs, false>,
-                 dim3((unsigned)(tiles < most ? tiles : most)), SLICE_THREADS,
-                 row_bytes<W>(job->row, job->columns, true), job->launch, *job);
+    const int tiles = tiles_of_job(*job);
+    if (!chosen)
+        return dim3((unsigned)(tiles < most ? tiles : most));
+    const int each = (tiles * job->chosen.k + most - 1) / most;
+    return dim3((unsigned)((tiles + each - 1) / each), (unsigned)job->chosen.k);
 }
 
-template <typename W, int units>
+template <typename W, int units, bool pairs, bool chosen>
+static void launch_row(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    launch_early(stream, row_kernel<W, units, pairs, chosen>,
+                 blocks_of_job<chosen>(job, job->processors * blocks_of(units * (int)sizeof(W))),
+                 SLICE_THREADS, row_bytes<W>(job->row, job->columns, true), job->launch, *job);
+}
+
+template <typename W, int units, bool chosen = false>
 static void choose_pairs(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     if (job->activation == VUG_OP_LINEAR)
-        launch_row<W, units, false>(stream, job);
+        launch_row<W, units, false, chosen>(stream, job);
     else
-        launch_row<W, units, true>(stream, job);
+        launch_row<W, units, true, chosen>(stream, job);
+}
+
+/* The units of the longest slice of rows of so many columns. */
+static int slice_units(int64_t columns)
+{
+    return ((int)vug_cuda_padded(columns) / VUG_CUDA_TILE_PAD + SLICES - 1) / SLICES;
 }
 
 static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    if (vug_cuda_padded(job->columns) <= 3 * SLICES * VUG_CUDA_TILE_PAD)
+    if (slice_units(job->columns) <= 3)
         choose_pairs<plain_unit, 3>(stream, job);
     else if (tiles_of_job(*job) <= job->processors)
         choose_pairs<plain_unit, 8>(stream, job);
@@ -412,17 +414,17 @@ static int device_attribute(cudaDeviceAttr attribute)
     return value;
 }
 
+static bool has_rings(void)
+{
+    enum { BULK_COPIES = 9 };
+    return device_attribute(cudaDevAttrComputeCapabilityMajor) >= BULK_COPIES;
+}
+
 /* The shared memory of a multiprocessor for each of its blocks with rings. */
 static size_t ring_block_bytes(void)
 {
     const int bytes = device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / RING_BLOCKS;
     return (size_t)max(bytes - BLOCK_BYTES, 0);
-}
-
-/* The units of the longest slice of rows of so many columns. */
-static int slice_units(int64_t columns)
-{
-    return ((int)vug_cuda_padded(columns) / VUG_CUDA_TILE_PAD + SLICES - 1) / SLICES;
 }
 
 /* The shared memory of a block with a ring. */
@@ -442,13 +444,13 @@ static size_t ring_bytes(const vug_cuda_tile_job *job, ring_shape shape)
 /* The ring with the largest chunks, up to MAX_CHUNK, of which RING_BLOCKS blocks have two stages on
  * a multiprocessor, and with as many stages as fit and are used; no stages: there is none. */
 template <typename W, bool keeps, int stage_parts>
-static ring_shape choose_ring(const vug_cuda_tile_job *job)
+static ring_shape choose_ring(const vug_cuda_tile_job *job, int blocks)
 {
     enum { LEAST_CHUNK = 2 };
     const ring_shape none = { 0, 0 };
     const bool pairs = job->activation != VUG_OP_LINEAR;
     const size_t most_bytes = ring_block_bytes();
-    const int n = slice_units(job->columns), blocks = RING_BLOCKS * job->processors,
+    const int n = slice_units(job->columns),
               turns = (tiles_of_job(*job) + blocks - 1) / blocks * (pairs ? 2 : 1) / stage_parts;
     const auto fits = [&](int chunk, int stages) {
         return ring_bytes<W, keeps, stage_parts>(job, { chunk, stages }) <= most_bytes;
@@ -479,18 +481,18 @@ static size_t least_bytes(int tiles, int blocks_at_once)
 }
 
 /* false: there is no ring. */
-template <typename W, bool keeps, int stage_parts>
+template <typename W, bool keeps, int stage_parts, bool chosen = false>
 static bool launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    const int most = RING_BLOCKS * job->processors, tiles = tiles_of_job(*job);
-    const ring_shape shape = choose_ring<W, keeps, stage_parts>(job);
+    const int most = RING_BLOCKS * job->processors;
+    const dim3 blocks = blocks_of_job<chosen>(job, most);
+    const ring_shape shape = choose_ring<W, keeps, stage_parts>(job, (int)blocks.x);
     if (shape.stages == 0)
         return false;
-    const size_t bytes =
-            max(ring_bytes<W, keeps, stage_parts>(job, shape), least_bytes(tiles, most));
-    launch_early(stream, ring_row_kernel<W, keeps, stage_parts>,
-                 dim3((unsigned)(tiles < most ? tiles : most)), SLICE_THREADS, bytes, job->launch,
-                 *job, shape);
+    const size_t bytes = max(ring_bytes<W, keeps, stage_parts>(job, shape),
+                             least_bytes(tiles_of_job(*job) * (int)blocks.y, most));
+    launch_early(stream, ring_row_kernel<W, keeps, stage_parts, chosen>, blocks, SLICE_THREADS,
+                 bytes, job->launch, *job, shape);
     return true;
 }
 
@@ -512,11 +514,11 @@ template <typename W> static bool keeps_norms(const vug_cuda_tile_job *job)
  * has not been found faster. */
 template <int dtype> static void launch_rings(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    enum { BULK_COPIES = 9, BYTES = TILE * TILE * UNIT };
+    enum { BYTES = TILE * TILE * UNIT };
     constexpr bool integers = vug_cuda_takes_integers((vug_dtype)dtype);
     using W = std::conditional_t<integers, integer_unit<dtype>, code_unit<dtype>>;
     bool launched = false;
-    if (device_attribute(cudaDevAttrComputeCapabilityMajor) >= BULK_COPIES) {
+    if (has_rings()) {
         if constexpr (W::bytes >= BYTES)
             launched = keeps_norms<W>(job) && launch_ring<W, true, 1>(stream, job);
         launched = launched ||
@@ -525,17 +527,6 @@ template <int dtype> static void launch_rings(cudaStream_t stream, const vug_cud
     }
     if (!launched)
         launch_codes<W>(stream, job);
-}
-
-/* A tile for each block: nothing is loaded before the kernel before has ended, and then all at once. */
-template <typename W, int units>
-static void launch_experts(cudaStream_t stream, const vug_cuda_tile_job *job)
-{
-    const dim3 grid((unsigned)tiles_of_job(*job), (unsigned)job->chosen.k);
-    const auto kernel = job->activation == VUG_OP_LINEAR ? row_kernel<W, units, false, true>
-                                                         : row_kernel<W, units, true, true>;
-    launch_early(stream, kernel, grid, SLICE_THREADS, row_bytes<W>(job->row, job->columns, true),
-                 job->launch, *job);
 }
 
 bool vug_cuda_takes_single_row(int64_t columns, bool normed)
@@ -563,10 +554,12 @@ static void launch_expert_codes(cudaStream_t stream, const vug_cuda_tile_job *jo
 {
     constexpr bool integers = vug_cuda_takes_integers((vug_dtype)dtype);
     using W = std::conditional_t<integers, integer_unit<dtype>, code_unit<dtype>>;
-    if (job->terms > 1)
-        launch_experts<W, 5>(stream, job);
-    else
-        launch_experts<rounded_unit<dtype>, 5>(stream, job);
+    if (job->terms == 1)
+        choose_pairs<rounded_unit<dtype>, 5, true>(stream, job);
+    else if (!has_rings() ||
+             !(job->activation == VUG_OP_LINEAR ? launch_ring<W, false, 1, true>
+                                                : launch_ring<W, false, 2, true>)(stream, job))
+        choose_pairs<W, 5, true>(stream, job);
 }
 
 void vug_cuda_row_experts(cudaStream_t stream, const vug_cuda_tile_job *job)
@@ -579,6 +572,9 @@ void vug_cuda_row_experts(cudaStream_t stream, const vug_cuda_tile_job *job)
         BLOCK_TILE_FORMATS(X)
 #undef X
     default:
-        launch_experts<plain_unit, 5>(stream, job);
+        if (slice_units(job->columns) <= 3)
+            choose_pairs<plain_unit, 3, true>(stream, job);
+        else
+            choose_pairs<plain_unit, 5, true>(stream, job);
     }
 }

@@ -3,10 +3,34 @@
 
 /* ---- norms ----------------------------------------------------------------------- */
 
+/* Elements `first` and above of a row that are normed, and added to `add`, if that is not NULL. */
+static __device__ void norm_elements(const vug_cuda_norm_job &job, const float *x, const float *add,
+                                     float by, int first, float *out)
+{
+    const int n = (int)job.width;
+#pragma unroll 1
+    for (int i = first + threadIdx.x; i < n; i += LOADS_TOGETHER * ROW_THREADS) {
+        float v[LOADS_TOGETHER], w[LOADS_TOGETHER], to[LOADS_TOGETHER];
+        load_elements(x, n, i, v);
+        if (job.w)
+            load_elements(job.w, n, i, w);
+        if (add)
+            load_elements(add, n, i, to);
+#pragma unroll
+        for (int j = 0; j < LOADS_TOGETHER; j++) {
+            const float y = job.w ? v[j] * by * (w[j] + job.bias) : v[j] * by;
+            if (i + j * ROW_THREADS < n)
+                out[i + j * ROW_THREADS] = add ? to[j] + y : y;
+        }
+    }
+}
+
 static __global__ void norm_kernel(vug_cuda_norm_job job)
 {
     const int64_t row = blockIdx.x, n = job.width, h = job.dims / 2;
     start_next();
+    if (job.w)
+        prefetch_row(job.w, (int)n, threadIdx.x, ROW_THREADS);
     wait_for_previous();
     const float *x = job.x + row * n;
     const float *table = job.table ? job.table + row / job.heads * job.dims : NULL;
@@ -18,10 +42,7 @@ static __global__ void norm_kernel(vug_cuda_norm_job job)
         out[i] = pair.first;
         out[i + h] = pair.second;
     }
-    for (int64_t i = (table ? job.dims : 0) + threadIdx.x; i < n; i += ROW_THREADS) {
-        const float y = normalised(job, x, r, i);
-        out[i] = job.add ? job.add[row * n + i] + y : y;
-    }
+    norm_elements(job, x, job.add ? job.add + row * n : NULL, r, table ? (int)job.dims : 0, out);
 }
 
 void vug_cuda_norm(cudaStream_t stream, const vug_cuda_norm_job *job)
@@ -154,90 +175,59 @@ void vug_cuda_deinterleave(cudaStream_t stream, const float *x, int64_t rows, in
 
 /* ---- experts --------------------------------------------------------------------------- */
 
-/* A NaN ranks lowest. */
-static __device__ __forceinline__ float rank_of(float logit)
+/* Integers that have the order of logits; a NaN ranks as the lowest, and both zeros are equal. */
+static __device__ __forceinline__ uint32_t rank_of(float logit)
 {
-    return isnan(logit) ? -INFINITY : logit;
+    const uint32_t bits = __float_as_uint(isnan(logit) ? -INFINITY : logit + 0.0f);
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 
-/* An expert, by its rank; of equal ones the first is better. */
-struct ranked_expert {
-    float rank;
-    int64_t index;
-};
-
-static __device__ __forceinline__ bool is_better(const ranked_expert &a, const ranked_expert &b)
+/* A block for each row. An expert is chosen if fewer than `count` are better, of equal ones the first. Sums
+ * are taken from the best expert on, or in the order of indices. */
+static __global__ void __launch_bounds__(ROW_THREADS)
+        router_kernel(const float *logits, int n, vug_attr_router at, float *out)
 {
-    return a.rank > b.rank || (a.rank == b.rank && a.index < b.index);
-}
-
-/* The best expert of a row that `last` is better than; all lanes of a warp take part. */
-static __device__ ranked_expert find_next(const float *logit, int64_t n, const ranked_expert &last)
-{
-    ranked_expert best = { -INFINITY, n };
-    for (int64_t i = threadIdx.x % WARP; i < n; i += WARP) {
-        const ranked_expert expert = { rank_of(logit[i]), i };
-        if (is_better(last, expert) && is_better(expert, best))
-            best = expert;
-    }
-    for (int d = WARP / 2; d > 0; d /= 2) {
-        const ranked_expert other = { __shfl_xor_sync(0xffffffffu, best.rank, d),
-                                      __shfl_xor_sync(0xffffffffu, best.index, d) };
-        if (is_better(other, best))
-            best = other;
-    }
-    return best;
-}
-
-/* The sum over all experts, in the order of indices, the same in each lane. */
-static __device__ float sum_exps(const float *logit, int64_t n, float best)
-{
-    float sum = 0;
-    for (int64_t first = 0; first < n; first += WARP) {
-        const int64_t i = first + threadIdx.x % WARP;
-        const float own = i < n ? expf(logit[i] - best) : 0;
-        for (int j = 0; j < WARP && first + j < n; j++)
-            sum += __shfl_sync(0xffffffffu, own, j);
-    }
-    return sum;
-}
-
-/* A warp for each row. Sums are taken from the best expert on, or in the order of indices. */
-static __global__ void router_kernel(const float *logits, int64_t rows, int64_t n,
-                                     vug_attr_router at, float *out)
-{
-    const int64_t row = (int64_t)blockIdx.x * ROW_WARPS + threadIdx.x / WARP;
-    const int lane = threadIdx.x % WARP;
+    extern __shared__ uint32_t ranks[]; /* [n]; then the exps that are added */
+    const int count = (int)at.count, summed = at.renormalise ? count : n;
+    const float *const logit = logits + (int64_t)blockIdx.x * n;
+    float *const exps = (float *)(ranks + n), *const best = exps + summed; /* [count] */
+    float *const chosen = out + (int64_t)blockIdx.x * 2 * count, *const weight = chosen + count;
     start_next();
     wait_for_previous();
-    if (row >= rows)
-        return;
-    const float *logit = logits + row * n;
-    float *chosen = out + row * 2 * at.count, *weight = chosen + at.count, best = 0, sum = 0;
-    ranked_expert next = { INFINITY, -1 };
-    for (int64_t j = 0; j < at.count; j++) {
-        next = find_next(logit, n, next);
-        best = j == 0 ? logit[next.index] : best;
-        const float by = expf(logit[next.index] - best);
-        sum += at.renormalise ? by : 0;
-        if (lane == 0) {
-            chosen[j] = (float)next.index;
-            weight[j] = by;
-        }
+    for (int i = threadIdx.x; i < n; i += ROW_THREADS)
+        ranks[i] = rank_of(logit[i]);
+    __syncthreads();
+    for (int i = threadIdx.x; i < n; i += ROW_THREADS) {
+        const uint32_t rank = ranks[i];
+        int better = 0;
+#pragma unroll 8
+        for (int j = 0; j < n; j++)
+            better += ranks[j] > rank || (ranks[j] == rank && j < i);
+        if (better >= count)
+            continue;
+        chosen[better] = (float)i;
+        best[better] = logit[i];
     }
-    if (!at.renormalise)
-        sum = sum_exps(logit, n, best);
-    __syncwarp();
-    for (int64_t j = lane; j < at.count; j += WARP)
-        weight[j] /= sum;
+    __syncthreads();
+    for (int i = threadIdx.x; i < summed; i += ROW_THREADS)
+        exps[i] = expf((at.renormalise ? best[i] : logit[i]) - best[0]);
+    __syncthreads();
+    float sum = 0;
+#pragma unroll 8
+    for (int i = 0; i < summed; i++)
+        sum += exps[i];
+    for (int i = threadIdx.x; i < count; i += ROW_THREADS)
+        weight[i] = expf(best[i] - best[0]) / sum;
 }
 
 void vug_cuda_router(cudaStream_t stream, const float *logits, int64_t rows, int64_t n,
                      const vug_attr_router *at, vug_cuda_launch_options options, float *out)
 {
+    const size_t bytes =
+            (size_t)(n + (at->renormalise ? at->count : n) + at->count) * sizeof(float);
     if (rows > 0)
-        launch_early(stream, router_kernel, dim3(blocks_for(rows, ROW_WARPS)), ROW_THREADS, 0,
-                     options, logits, rows, n, *at, out);
+        launch_early(stream, router_kernel, dim3((unsigned)rows), ROW_THREADS, bytes, options,
+                     logits, (int)n, *at, out);
 }
 
 static __global__ void route_scale_kernel(const float *route, const float *w, int64_t n, int k,

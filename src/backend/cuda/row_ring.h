@@ -18,28 +18,50 @@ struct row_tile {
     int outputs;         /* that exist */
 };
 
-static __device__ __forceinline__ row_tile tile_of_part(const vug_cuda_tile_job &job, int part,
-                                                        int tile, int row_bytes)
-{
-    return { job.part[part].tiles + (int64_t)tile * row_bytes, job.part[part].y + tile * TILE,
-             (int)job.part[part].out - tile * TILE };
-}
+/* The tiles of a job. `chosen`: those of the expert that the row chooses as blockIdx.y, which is known when the
+ * kernel before has ended. */
+template <bool chosen> struct job_tiles {
+    bool pairs;               /* it multiplies two parts and ends with an activation */
+    int count, row_bytes;     /* of a part or, without pairs, of all; of a tile */
+    const uint8_t *expert[2]; /* where those of each of its parts begin */
+    float *y;                 /* its outputs */
 
-/* Tile `tile` of the job; pairs: it multiplies two parts and ends with an activation, and `part` says which. */
-static __device__ __forceinline__ row_tile find_tile(const vug_cuda_tile_job &job, bool pairs,
-                                                     int part, int tile, int tiles, int row_bytes)
-{
-    if (tile >= tiles)
-        return { NULL, NULL, 0 };
-    if (pairs)
-        return tile_of_part(job, part, tile, row_bytes);
-    const int first = tiles_of(job.part[0].out), second = first + tiles_of(job.part[1].out);
-    if (tile < first || job.parts == 1)
-        return tile_of_part(job, 0, tile, row_bytes);
-    if (tile < second || job.parts == 2)
-        return tile_of_part(job, 1, tile - first, row_bytes);
-    return tile_of_part(job, 2, tile - second, row_bytes);
-}
+    __device__ __forceinline__ void begin(const vug_cuda_tile_job &job, bool is_pairs,
+                                          int tile_bytes)
+    {
+        pairs = is_pairs, count = tiles_of_job(job), row_bytes = tile_bytes;
+        if constexpr (chosen) {
+            const int named = named_expert(job.chosen.route[blockIdx.y], job.chosen.experts);
+            y = job.part[0].y + blockIdx.y * job.part[0].out;
+            expert[0] = expert_tiles(job, 0, named);
+            expert[1] = pairs ? expert_tiles(job, 1, named) : NULL;
+        }
+    }
+
+    __device__ __forceinline__ row_tile of_part(const vug_cuda_tile_job &job, int part,
+                                                int tile) const
+    {
+        const uint8_t *const from = chosen ? expert[part] : job.part[part].tiles;
+        float *const to = chosen ? y : job.part[part].y;
+        return { from + (int64_t)tile * row_bytes, to + tile * TILE,
+                 (int)job.part[part].out - tile * TILE };
+    }
+
+    /* Tile `tile`; with pairs `part` says of which of the two. */
+    __device__ __forceinline__ row_tile find(const vug_cuda_tile_job &job, int part, int tile) const
+    {
+        if (tile >= count)
+            return { NULL, NULL, 0 };
+        if (pairs || chosen)
+            return of_part(job, part, tile);
+        const int first = tiles_of(job.part[0].out), second = first + tiles_of(job.part[1].out);
+        if (tile < first || job.parts == 1)
+            return of_part(job, 0, tile);
+        if (tile < second || job.parts == 2)
+            return of_part(job, 1, tile - first);
+        return of_part(job, 2, tile - second);
+    }
+};
 
 /* Stages of a ring, of `chunk` units each. */
 struct ring_shape {
@@ -49,22 +71,20 @@ struct ring_shape {
 /* A warp's slice of the tiles of its block, of which copies to its ring begin in this order: tiles, and
  * of each the parts, in chunks. `stage_parts` parts are multiplied together, with the same terms of x, and
  * lie in one stage. */
-template <typename W, int stage_parts> struct slice_stream {
+template <typename W, int stage_parts, bool chosen> struct slice_stream {
+    job_tiles<chosen> tiles;
     const uint8_t *from[stage_parts]; /* the next chunk */
-    bool pairs;                       /* as of find_tile */
     int first, n;                     /* units of the slice */
-    int tiles, row_bytes;
-    int tile, part, left; /* units that are left of the part; 0: of all */
+    int tile, part, left;             /* units that are left of the part; 0: of all */
 
     __device__ __forceinline__ void begin(const vug_cuda_tile_job &job, int at, int at_part)
     {
         tile = at;
         part = at_part;
-        left = tile < tiles ? n : 0;
+        left = tile < tiles.count ? n : 0;
 #pragma unroll
         for (int i = 0; i < stage_parts; i++)
-            from[i] =
-                    find_tile(job, pairs, part + i, tile, tiles, row_bytes).from + first * W::bytes;
+            from[i] = tiles.find(job, part + i, tile).from + first * W::bytes;
     }
 
     /* Begins to copy the next chunk, if there is one, which completes on `full`. */
@@ -86,7 +106,7 @@ template <typename W, int stage_parts> struct slice_stream {
         left -= units;
         if (left > 0)
             return;
-        if (pairs && part + stage_parts < 2)
+        if (tiles.pairs && part + stage_parts < 2)
             begin(job, tile, part + stage_parts);
         else
             begin(job, tile + gridDim.x, 0);
@@ -127,16 +147,18 @@ template <typename W, bool keeps, int stage_parts> struct slice_ring {
         parity = 0;
     }
 
+    template <bool chosen>
     __device__ __forceinline__ void copy_early(const vug_cuda_tile_job &job,
-                                               slice_stream<W, stage_parts> &from) const
+                                               slice_stream<W, stage_parts, chosen> &from) const
     {
 #pragma unroll 1
         for (int i = 0; i < early_stages(shape); i++)
             from.copy(job, shape.chunk, early + i * stage_bytes(shape), barrier + 8 * i);
     }
 
+    template <bool chosen>
     __device__ __forceinline__ void copy_later(const vug_cuda_tile_job &job,
-                                               slice_stream<W, stage_parts> &from) const
+                                               slice_stream<W, stage_parts, chosen> &from) const
     {
 #pragma unroll 1
         for (int i = early_stages(shape); i < shape.stages; i++)
