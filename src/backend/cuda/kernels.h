@@ -158,12 +158,12 @@ typedef struct {
     const float *x_sums;   /* of those (prefill.h), if the format needs them */
     vug_cuda_row row;      /* or a single row */
     /* Rows in groups that have one expert (vug_cuda_sort_job); the product of row i is stored in row
-     * choice[i] of y. Or the experts that a single row chooses (vug_cuda_row_experts). */
+     * choice[i] of y. Or what a few rows choose (vug_cuda_row_experts). */
     struct {
-        const int32_t *expert, *choice; /* NULL: no groups */
-        const float *route;             /* of a single row: [2 k] */
-        int experts, k;
-        const uint8_t *const *data[2]; /* of parts: [3 experts]; tiles of expert e at 3 e */
+        const int32_t *expert, *choice;   /* NULL: no groups */
+        const float *route;               /* of a few rows: [choices / k, 2 k] */
+        int experts, k, choices, per_row; /* choice i multiplies row i / per_row of x */
+        const uint8_t *const *data[2];    /* of parts: [3 experts]; tiles of expert e at 3 e */
     } chosen;
     int processors, clusters; /* as of the device (internal.h) */
     vug_cuda_launch_options launch;
@@ -178,8 +178,7 @@ void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
 bool vug_cuda_takes_single_row(int64_t columns, bool normed);
 /* The same products of a single row. */
 void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
-/* The same with each expert that a row chooses: row i of y is that of choice i, with row i of x if there
- * are `rows`, or with its only row. */
+/* The same with the expert of each of few choices: row i of y is that of choice i. */
 void vug_cuda_row_experts(cudaStream_t stream, const vug_cuda_tile_job *job);
 
 /* ---- batch_linear.cu ------------------------------------------------------------ */

@@ -186,19 +186,21 @@ static void launch_wide_experts(const vug_cuda_step *s, uint32_t id, int64_t row
     vug_cuda_wgmma_linear(stream_of(s), &job, processors);
 }
 
-/* The same of a single row. */
-static void launch_row_experts(const vug_cuda_step *s, uint32_t id, int k,
+/* The same of a few rows, with the weights of each choice for itself. */
+static void launch_row_experts(const vug_cuda_step *s, uint32_t id, int64_t rows, int k,
                                const vug_cuda_expert_space *at)
 {
     const vug_node *node = &s->program->graph->node[id];
     vug_cuda_tile_job job = { .parts = 2,
                               .format = matrix_at(s, node->in[2])->dtype,
                               .activation = activation_of(node),
-                              .rows = 1,
                               .columns = last_dim(node_at(s, node->in[0])),
                               .terms = vug_cuda_terms(s->program),
                               .row = { .x = vug_cuda_input_at(s, node->in[0]) },
-                              .chosen = { .route = vug_cuda_input_at(s, node->in[1]), .k = k },
+                              .chosen = { .route = vug_cuda_input_at(s, node->in[1]),
+                                          .k = k,
+                                          .choices = (int)rows * k,
+                                          .per_row = k },
                               .processors = s->program->device->processors,
                               .launch = vug_cuda_options_of(s) };
     for (int i = 0; i < 2; i++) {
@@ -210,13 +212,21 @@ static void launch_row_experts(const vug_cuda_step *s, uint32_t id, int k,
     job.parts = 1;
     job.format = matrix_at(s, node->in[4])->dtype;
     job.activation = VUG_OP_LINEAR;
-    job.rows = k;
     job.columns = job.part[0].out;
     job.row.x = job.part[0].y;
+    job.chosen.per_row = 1;
     job.chosen.data[0] = expert_weights(s, id, 4, &job.chosen.experts);
     job.part[0].y = scratch_floats(s, at->down);
     job.part[0].out = last_dim(node);
     vug_cuda_row_experts(stream_of(s), &job);
+}
+
+/* Whether a few rows are multiplied one by one: if they choose so little that few experts have several. */
+static bool is_few_choices(const vug_cuda_step *s, const vug_node *node, int64_t choices)
+{
+    return choices <= vug_param_slots(node_at(s, node->in[2])) &&
+           vug_cuda_takes_single_row(last_dim(node_at(s, node->in[0])), false) &&
+           vug_cuda_takes_single_row(node_at(s, node->in[2])->shape.dim[1], false);
 }
 
 void vug_cuda_launch_experts(const vug_cuda_step *s, uint32_t id)
@@ -227,11 +237,8 @@ void vug_cuda_launch_experts(const vug_cuda_step *s, uint32_t id)
     if (rows == 0)
         return;
     const vug_cuda_expert_space at = vug_cuda_place_experts(s->program, node, rows);
-    const int64_t width = last_dim(node_at(s, node->in[0])),
-                  hidden = node_at(s, node->in[2])->shape.dim[1];
-    if (at.groups > 0 && rows == 1 && vug_cuda_takes_single_row(width, false) &&
-        vug_cuda_takes_single_row(hidden, false))
-        launch_row_experts(s, id, k, &at);
+    if (at.groups > 0 && is_few_choices(s, node, rows * k))
+        launch_row_experts(s, id, rows, k, &at);
     else if (at.group_rows == VUG_CUDA_WIDE_GROUP_ROWS)
         launch_wide_experts(s, id, rows, k, &at);
     else if (at.groups > 0)

@@ -156,7 +156,16 @@ template <int units> static constexpr int row_loads = units <= 3 ? 2 : units >= 
 template <bool chosen>
 static __device__ __forceinline__ const float *row_of_block(const vug_cuda_tile_job &job)
 {
-    return job.row.x + (chosen && job.rows > 1 ? blockIdx.y * job.columns : 0);
+    return job.row.x + (chosen ? blockIdx.y / job.chosen.per_row * job.columns : 0);
+}
+
+/* Begins to bring the addresses of experts' weights to the cache of the device. */
+static __device__ __forceinline__ void prefetch_experts(const vug_cuda_tile_job &job)
+{
+    enum { FLOATS = 3 * sizeof(void *) / sizeof(float) }; /* that an expert's addresses take */
+    for (int i = 0; i < job.parts; i++)
+        prefetch_row((const float *)job.chosen.data[i], FLOATS * job.chosen.experts, threadIdx.x,
+                     SLICE_THREADS);
 }
 
 /* A warp keeps `units` units of its slice of 64 columns each, which it loads ahead. W: a lane's
@@ -178,8 +187,10 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     copied_norms<W> norms;
     job_tiles<chosen> tiles;
     start_next();
-    if constexpr (chosen)
+    if constexpr (chosen) {
+        prefetch_experts(job);
         wait_for_previous();
+    }
     tiles.begin(job, pairs, row_units * W::bytes);
     row_tile at = tiles.find(job, 0, blockIdx.x);
     norms.begin(job.row, columns, row);
@@ -294,6 +305,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
     stream.first = first, stream.n = n;
     if constexpr (chosen) {
         start_next();
+        prefetch_experts(job);
         wait_for_previous();
     }
     stream.tiles.begin(job, pairs, row_units * W::bytes);
@@ -357,8 +369,8 @@ template <bool chosen> static dim3 blocks_of_job(const vug_cuda_tile_job *job, i
     const int tiles = tiles_of_job(*job);
     if (!chosen)
         return dim3((unsigned)(tiles < most ? tiles : most));
-    const int each = (tiles * job->chosen.k + most - 1) / most;
-    return dim3((unsigned)((tiles + each - 1) / each), (unsigned)job->chosen.k);
+    const int each = (tiles * job->chosen.choices + most - 1) / most;
+    return dim3((unsigned)((tiles + each - 1) / each), (unsigned)job->chosen.choices);
 }
 
 template <typename W, int units, bool pairs, bool chosen>

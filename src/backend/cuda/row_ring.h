@@ -18,8 +18,8 @@ struct row_tile {
     int outputs;         /* that exist */
 };
 
-/* The tiles of a job. `chosen`: those of the expert that the row chooses as blockIdx.y, which is known when the
- * kernel before has ended. */
+/* The tiles of a job. `chosen`: those of the expert of choice blockIdx.y, which is known when the kernel before
+ * has ended. */
 template <bool chosen> struct job_tiles {
     bool pairs;               /* it multiplies two parts and ends with an activation */
     int count, row_bytes;     /* of a part or, without pairs, of all; of a tile */
@@ -31,8 +31,10 @@ template <bool chosen> struct job_tiles {
     {
         pairs = is_pairs, count = tiles_of_job(job), row_bytes = tile_bytes;
         if constexpr (chosen) {
-            const int named = named_expert(job.chosen.route[blockIdx.y], job.chosen.experts);
-            y = job.part[0].y + blockIdx.y * job.part[0].out;
+            const int choice = blockIdx.y, k = job.chosen.k;
+            const int named =
+                    named_expert(job.chosen.route[choice / k * k + choice], job.chosen.experts);
+            y = job.part[0].y + choice * job.part[0].out;
             expert[0] = expert_tiles(job, 0, named);
             expert[1] = pairs ? expert_tiles(job, 1, named) : NULL;
         }
