@@ -1,7 +1,8 @@
 /* The weights on the device: one block of memory, filled once, when all other memory is known to be
  * there. Weights of one row are stored in F32, which is what norms and biases read, matrices of BF16
  * and of codes in tiles (weight_tiles.h, block_tiles.h), the latter with their scales; other matrices
- * keep the bytes of the checkpoint. */
+ * keep the bytes of the checkpoint. Matrices of F32 whose values are all values of BF16, such as the routers
+ * of GGUF files, are stored as BF16. */
 #include "backend/cuda/internal.h"
 
 #include "quant/matrix.h"
@@ -19,15 +20,39 @@ static bool is_decoded(const vug_weight *w)
     return w->rows == 1 && (codec->decode || (codec->block && w->scales.scale));
 }
 
-static bool is_tiled(const vug_weight *w)
+/* Whether all bits that F32 has and BF16 has not are zero. */
+static bool has_bf16_values(const vug_weight *w)
 {
-    return vug_cuda_unit_bytes(vug_cuda_tile_format(w->dtype)) > 0 && !is_decoded(w);
+    if (w->dtype != VUG_DTYPE_F32 || w->rows == 1 || w->scales.scale)
+        return false;
+    for (int64_t row = 0; row < w->rows; row++) {
+        const uint8_t *at = w->data + row * w->columns * (int64_t)sizeof(float);
+        uint8_t low = 0;
+        for (int64_t i = 0; i < w->columns; i++, at += sizeof(float))
+            low |= at[0] | at[1]; /* files are little-endian */
+        if (low)
+            return false;
+    }
+    return true;
+}
+
+/* How a weight lies on the device. */
+static vug_dtype device_format(const vug_weight *w)
+{
+    if (is_decoded(w))
+        return VUG_DTYPE_F32;
+    return has_bf16_values(w) ? VUG_DTYPE_BF16 : vug_cuda_tile_format(w->dtype);
+}
+
+static bool is_tiled(const vug_matrix *m)
+{
+    return vug_cuda_unit_bytes(m->dtype) > 0;
 }
 
 /* Whether it has scales, or biases, that lie on the device by themselves. */
-static bool keeps_scales(const vug_weight *w)
+static bool keeps_scales(const vug_weight *w, const vug_matrix *m)
 {
-    return w->scales.scale && !is_decoded(w) && (!is_tiled(w) || w->dtype == VUG_DTYPE_BF16);
+    return w->scales.scale && !is_decoded(w) && (!is_tiled(m) || m->dtype == VUG_DTYPE_BF16);
 }
 
 /* A sixteenth of a row of tiles. */
@@ -44,13 +69,10 @@ int64_t vug_cuda_row_bytes(const vug_matrix *matrix)
     return vug_dtype_row(matrix->dtype, matrix->columns);
 }
 
-/* On the device. */
-static uint64_t data_bytes(const vug_weight *w)
+/* Of `rows` rows on the device. */
+static uint64_t data_bytes(const vug_matrix *m, int64_t rows)
 {
-    const vug_dtype dtype = is_decoded(w) ? VUG_DTYPE_F32 : vug_cuda_tile_format(w->dtype);
-    if (is_tiled(w))
-        return (uint64_t)vug_cuda_padded(w->rows) * (uint64_t)tile_row_bytes(dtype, w->columns);
-    return (uint64_t)w->rows * (uint64_t)vug_dtype_row(dtype, w->columns);
+    return (uint64_t)(is_tiled(m) ? vug_cuda_padded(rows) : rows) * (uint64_t)vug_cuda_row_bytes(m);
 }
 
 /* Counts the bytes of a part; returns where it lies in `block`, which is NULL while parts are only
@@ -73,10 +95,8 @@ static vug_status place_weights(vug_cuda_weights *w, uint8_t *block, vug_err *er
         vug_matrix *m = &w->matrix[i];
         if (!from->data)
             continue;
-        m->dtype = is_decoded(from) ? VUG_DTYPE_F32 : vug_cuda_tile_format(from->dtype);
-        m->columns = from->columns;
-        m->data = add_part(w, block, data_bytes(from), &fits);
-        if (!keeps_scales(from))
+        m->data = add_part(w, block, data_bytes(m, from->rows), &fits);
+        if (!keeps_scales(from, m))
             continue;
         m->scales = from->scales;
         m->scales.scale = add_part(w, block, scale_bytes(&from->scales, from->rows), &fits);
@@ -107,7 +127,8 @@ static vug_status copy_decoded(const vug_cuda_weights *w, size_t i, vug_err *err
                                      .columns = from->columns,
                                      .scales = from->scales },
                       0, row);
-    vug_status st = copy_part(w, w->matrix[i].data, (const uint8_t *)row, data_bytes(from), err);
+    vug_status st = copy_part(w, w->matrix[i].data, (const uint8_t *)row,
+                              data_bytes(&w->matrix[i], from->rows), err);
     /* The copy may still read the row. */
     if (st == VUG_OK)
         st = vug_cuda_check(cudaStreamSynchronize(w->device->stream), "copying weights", err);
@@ -143,8 +164,8 @@ static vug_status copy_tile_rows(const vug_cuda_weights *w, const vug_weight *fr
     vug_matrix *m = &rows.matrix;
     VUG_TRY(stage(w, staging, &used, from->data + first * rows.row_bytes,
                   (uint64_t)(n * rows.row_bytes), &m->data, err));
-    if (from->dtype == VUG_DTYPE_BF16) {
-        vug_cuda_make_tiles(w->device->stream, staging, n, from->columns, to);
+    if (from->dtype == VUG_DTYPE_BF16 || from->dtype == VUG_DTYPE_F32) {
+        vug_cuda_make_tiles(w->device->stream, m, n, to);
         return VUG_OK;
     }
     if (from->scales.scale) {
@@ -195,11 +216,11 @@ static vug_status copy_weights(const vug_cuda_weights *w, uint8_t *staging, vug_
             VUG_TRY(copy_decoded(w, i, err));
             continue;
         }
-        if (is_tiled(from))
+        if (is_tiled(m))
             VUG_TRY(copy_tiles(w, i, staging, err));
         else
-            VUG_TRY(copy_part(w, m->data, from->data, data_bytes(from), err));
-        if (!keeps_scales(from))
+            VUG_TRY(copy_part(w, m->data, from->data, data_bytes(m, from->rows), err));
+        if (!keeps_scales(from, m))
             continue;
         const uint64_t bytes = scale_bytes(&from->scales, from->rows);
         VUG_TRY(copy_part(w, m->scales.scale, from->scales.scale, bytes, err));
@@ -212,6 +233,11 @@ static vug_status copy_weights(const vug_cuda_weights *w, uint8_t *staging, vug_
 static vug_status alloc_weights(vug_cuda_weights *w, vug_err *err)
 {
     void *block;
+    for (size_t i = 0; i < w->n; i++) {
+        if (w->weight[i].data)
+            w->matrix[i] = (vug_matrix){ .dtype = device_format(&w->weight[i]),
+                                         .columns = w->weight[i].columns };
+    }
     VUG_TRY(place_weights(w, NULL, err));
     VUG_TRY(vug_cuda_alloc(w->bytes, "the model's weights", &block, err));
     w->block = block;

@@ -72,9 +72,8 @@ void vug_cuda_embed(cudaStream_t stream, const vug_cuda_embed_job *job);
 
 /* ---- tile_linear.cu ------------------------------------------------------------ */
 
-/* Rows of BF16 [rows,columns] in tiles (weight_tiles.h). */
-void vug_cuda_make_tiles(cudaStream_t stream, const uint8_t *from, int64_t rows, int64_t columns,
-                         uint8_t *tiles);
+/* Brings rows of BF16, or of F32 whose values are values of BF16, into tiles (weight_tiles.h). */
+void vug_cuda_make_tiles(cudaStream_t stream, const vug_matrix *from, int64_t rows, uint8_t *tiles);
 
 /* Neighbouring rows as a checkpoint has them. */
 typedef struct {

@@ -42,9 +42,9 @@ static __device__ __forceinline__ float integer_term(float x, const x_scale &of,
 
 /* ---- layout ----------------------------------------------------------------------------- */
 
-/* A thread for each lane of each tile. */
-static __global__ void make_tiles_kernel(const uint16_t *from, int64_t rows, int64_t columns,
-                                         uint16_t *tiles)
+/* A thread for each lane of each tile. An element is the last of `halves` words of 16 bits. */
+static __global__ void make_tiles_kernel(const uint16_t *from, int halves, int64_t rows,
+                                         int64_t columns, uint16_t *tiles)
 {
     const int64_t row_tiles = vug_cuda_padded(columns) / TILE;
     const int64_t i = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x, tile = i / WARP;
@@ -54,16 +54,18 @@ static __global__ void make_tiles_kernel(const uint16_t *from, int64_t rows, int
     for (int e = 0; e < 8; e++) {
         const int64_t row = tile / row_tiles * TILE + lane / 4 + (e / 2 % 2) * 8;
         const int64_t column = tile % row_tiles * TILE + lane % 4 * 2 + (e / 4) * 8 + e % 2;
-        tiles[i * 8 + e] = row < rows && column < columns ? from[row * columns + column] : 0;
+        tiles[i * 8 + e] = row < rows && column < columns
+                                   ? from[(row * columns + column + 1) * halves - 1]
+                                   : 0;
     }
 }
 
-void vug_cuda_make_tiles(cudaStream_t stream, const uint8_t *from, int64_t rows, int64_t columns,
-                         uint8_t *tiles)
+void vug_cuda_make_tiles(cudaStream_t stream, const vug_matrix *from, int64_t rows, uint8_t *tiles)
 {
-    const int64_t lanes = vug_cuda_padded(rows) * vug_cuda_padded(columns) / 8;
+    const int64_t lanes = vug_cuda_padded(rows) * vug_cuda_padded(from->columns) / 8;
     launch(stream, make_tiles_kernel, dim3(blocks_for(lanes, ROW_THREADS)), ROW_THREADS,
-           (const uint16_t *)from, rows, columns, (uint16_t *)tiles);
+           (const uint16_t *)from->data, from->dtype == VUG_DTYPE_F32 ? 2 : 1, rows, from->columns,
+           (uint16_t *)tiles);
 }
 
 /* Up to a whole number of groups that the largest kernel takes at a time. */

@@ -443,6 +443,40 @@ static void test_products_are_those_of_decoded_weights(void **state)
         check_format(block_format(i), 768);
 }
 
+/* Weights of F32 are multiplied as BF16 if that has all of their values, and else as they are. */
+static void test_floats_are_multiplied_as_bf16_if_they_are(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    enum { COLUMNS = 300, ROWS = 70 };
+    static const int64_t rows[] = { 1, 5, ROWS };
+    static float x[ROWS * COLUMNS], wide[OUT * COLUMNS];
+    float y[ROWS * OUT], want[ROWS * OUT];
+    rng r = { 3 };
+    const vug_matrix matrix = make_matrix(&r, VUG_DTYPE_BF16, OUT, COLUMNS);
+    const vug_weight narrow = weight_of(&matrix, OUT);
+    vug_weight w = narrow;
+    w.dtype = VUG_DTYPE_F32;
+    w.data = (const uint8_t *)wide;
+    for (int64_t o = 0; o < OUT; o++)
+        vug_matrix_decode(&matrix, o, wide + o * COLUMNS);
+    rng_fill(&r, x, ROWS * COLUMNS);
+    for (size_t i = 0; i < 3; i++) {
+        run_linear(&w, VUG_ACTIVATIONS_Q8, x, rows[i], y);
+        run_linear(&narrow, VUG_ACTIVATIONS_Q8, x, rows[i], want);
+        check_bits(y, want, (size_t)rows[i] * OUT, "values of BF16");
+    }
+    float *const last = &wide[OUT * COLUMNS - 1];
+    *last = nextafterf(*last, 9);
+    for (size_t i = 0; i < 3; i++) {
+        run_linear(&w, VUG_ACTIVATIONS_Q8, x, rows[i], y);
+        run_linear(&w, VUG_ACTIVATIONS_F32, x, rows[i], want);
+        check_bits(y, want, (size_t)rows[i] * OUT, "other values");
+    }
+    free_matrix(&matrix);
+}
+
 /* ---- the router -------------------------------------------------------------------- */
 
 /* The device's routes of ROUTED rows of `n` logits are those of the reference. */
@@ -679,6 +713,7 @@ int main(void)
         cmocka_unit_test(test_gated_rows_of_a_prefill_do_not_depend_on_others),
         cmocka_unit_test(test_rounded_rows_of_blocks_do_not_depend_on_others),
         cmocka_unit_test(test_integer_rows_may_have_any_magnitude),
+        cmocka_unit_test(test_floats_are_multiplied_as_bf16_if_they_are),
         cmocka_unit_test(test_router_picks_the_best),
         cmocka_unit_test(test_golden_checkpoints_pass),
         cmocka_unit_test(test_sequences_of_a_batch_have_their_own_bits),

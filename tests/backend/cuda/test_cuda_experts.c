@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "backend/cpu/ref.h"
 #include "backend/cuda/cuda.h"
 #include "block_help.h"
 #include "engine_help.h"
@@ -119,69 +118,9 @@ static void test_rows_of_experts_do_not_depend_on_others(void **state)
     check_experts(&(expert_case){ VUG_DTYPE_Q8_0, VUG_DTYPE_Q8_0, 1056, 96 }, 5);
 }
 
-/* Chooses of each row of logits what the reference does. */
-static void check_router(const float *logits, int64_t rows, int64_t n, const vug_attr_router *at)
-{
-    const size_t width = 2 * (size_t)at->count;
-    float *out = vug_alloc((size_t)rows * width, sizeof(*out)),
-          *want = vug_alloc(width, sizeof(*want));
-    help_graph m = { .layer = -1 };
-    vug_err err = { 0 };
-    assert_true(out && want);
-    const vug_val in = help_data(&m, (vug_shape){ 2, { rows, n } });
-    const vug_val route =
-            help_append(&m, (vug_node){ .op = VUG_OP_ROUTER, .in = { in }, .at.router = *at });
-    help_ok(vug_graph_output(&m.graph, "y", route, &err), &err);
-    help_plan(&m, 1);
-    help_run_graph(&vug_backend_cuda, &m, 0, logits, out, (size_t)rows * width);
-    for (int64_t row = 0; row < rows; row++) {
-        const float *y = out + (size_t)row * width;
-        vug_ref_router(logits + row * n, n, at, want);
-        check_bits(y, want, (size_t)at->count, "experts that a router chooses");
-        /* The device's exp is within two units in the last place of the host's, of a sum of n terms. */
-        for (int64_t i = at->count; i < 2 * at->count; i++)
-            assert_true(isnan(want[i]) ? isnan(y[i])
-                                       : fabsf(y[i] - want[i]) <=
-                                                 want[i] * (float)(n + 4) * 0x1p-22f + 0x1p-126f);
-    }
-    help_graph_release(&m);
-    vug_free(want);
-    vug_free(out);
-}
-
-static void test_the_device_chooses_what_the_reference_does(void **state)
-{
-    (void)state;
-    enum { ROWS = 37, MOST = 600 };
-    static const float odd[] = { NAN, INFINITY, -INFINITY, 0, -0.0f, 3e38f, -3e38f, 1 };
-    static const int64_t sizes[][2] = {
-        { 1, 1 }, { 5, 3 }, { 128, 8 }, { 160, 160 }, { MOST, 40 }
-    };
-    if (!vug_backend_cuda.describe(NULL).available)
-        skip();
-    rng r = { 11 };
-    float *logits = vug_alloc((size_t)ROWS * MOST, sizeof(*logits));
-    assert_non_null(logits);
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        for (int kind = 0; kind < 6; kind++) {
-            const size_t n = ROWS * (size_t)sizes[i][0];
-            rng_fill(&r, logits, n);
-            /* Few different values, so that most are equal; or those of a broken checkpoint. */
-            for (size_t j = 0; j < n; j++)
-                logits[j] = kind / 2 == 1   ? floorf(logits[j] * 2) * 3
-                            : kind / 2 == 2 ? odd[(int)fabsf(logits[j] * 1000) % 8]
-                                            : logits[j];
-            check_router(logits, ROWS, sizes[i][0],
-                         &(vug_attr_router){ (int32_t)sizes[i][1], kind % 2 });
-        }
-    }
-    vug_free(logits);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_device_chooses_what_the_reference_does),
         cmocka_unit_test(test_rows_of_experts_do_not_depend_on_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
