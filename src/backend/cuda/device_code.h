@@ -178,6 +178,13 @@ static __device__ __forceinline__ int named_expert(float named, int experts)
     return min(max((int)named, 0), experts - 1);
 }
 
+/* Where its tiles begin; `data` has three addresses for each expert. */
+static __device__ __forceinline__ const uint8_t *expert_tiles(const uint8_t *const *data,
+                                                              int expert)
+{
+    return data[3 * expert];
+}
+
 static __device__ __forceinline__ uint32_t bf16_pair(float low, float high)
 {
     const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);

@@ -163,6 +163,7 @@ typedef struct {
 } vug_cuda_expert_space;
 vug_cuda_expert_space vug_cuda_place_experts(const vug_cuda_program *p, const vug_node *node,
                                              int64_t rows);
+/* The most that up to `most_rows` rows take. */
 uint64_t vug_cuda_expert_bytes(const vug_cuda_program *p, const vug_node *node, int64_t most_rows);
 
 /* ---- lower.c ---------------------------------------------------------------------- */

@@ -31,9 +31,8 @@ typedef struct {
     const float *x, *up; /* [rows,columns]; up NULL: no activation */
     vug_op activation;   /* VUG_OP_GEGLU or VUG_OP_SWIGLU */
     vug_cuda_row row;    /* with a norm: the first row in place of x and up; others follow it */
-    const int32_t *
-            choice; /* [rows]: row i is x's row choice[i] / per_row, or zeros if negative; NULL: x's
-                              row i */
+    /* [rows]: row i is x's row choice[i] / per_row, or zeros if negative. NULL: it is x's row i. */
+    const int32_t *choice;
     int per_row;
     vug_cuda_blocks to;
     vug_cuda_launch_options launch;

@@ -72,10 +72,9 @@ static __device__ __forceinline__ const uint8_t *strip_at(const vug_cuda_prefill
                                                           int expert, int part, int64_t row,
                                                           int64_t blocks)
 {
-    enum { ADDRESSES = 3 }; /* of an expert */
     const int64_t last = (job.part[part].out - 1) / TILE;
     const uint8_t *tiles =
-            expert < 0 ? job.part[part].tiles : job.chosen.data[part][ADDRESSES * expert];
+            expert < 0 ? job.part[part].tiles : expert_tiles(job.chosen.data[part], expert);
     return tiles + min(row / TILE, last) * blocks * W::bytes;
 }
 

@@ -35,8 +35,8 @@ template <bool chosen> struct job_tiles {
             const int named =
                     named_expert(job.chosen.route[choice / k * k + choice], job.chosen.experts);
             y = job.part[0].y + choice * job.part[0].out;
-            expert[0] = expert_tiles(job, 0, named);
-            expert[1] = pairs ? expert_tiles(job, 1, named) : NULL;
+            expert[0] = expert_tiles(job.chosen.data[0], named);
+            expert[1] = pairs ? expert_tiles(job.chosen.data[1], named) : NULL;
         }
     }
 

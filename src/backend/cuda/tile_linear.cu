@@ -260,7 +260,7 @@ static __device__ __forceinline__ const uint8_t *slice_at(const vug_cuda_tile_jo
     if (!find_tile(job, step, at))
         return NULL;
     const uint8_t *tiles =
-            expert < 0 ? job.part[at.part].tiles : expert_tiles(job, at.part, expert);
+            expert < 0 ? job.part[at.part].tiles : expert_tiles(job.chosen.data[at.part], expert);
     return tiles + at.tile * row_bytes + at_byte;
 }
 

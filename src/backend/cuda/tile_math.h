@@ -61,14 +61,6 @@ static __host__ __device__ __forceinline__ int tiles_of_job(const vug_cuda_tile_
     return tiles;
 }
 
-/* Where the tiles of an expert begin. */
-static __device__ __forceinline__ const uint8_t *expert_tiles(const vug_cuda_tile_job &job,
-                                                              int part, int expert)
-{
-    enum { ADDRESSES = 3 }; /* of an expert */
-    return job.chosen.data[part][ADDRESSES * expert];
-}
-
 /* Blocks of a multiprocessor, if lanes keep that many bytes of weights. */
 static constexpr int blocks_of(int bytes)
 {

@@ -1,5 +1,5 @@
-/* Mixtures of experts on a machine with a GPU: a row alone, whose products row_linear.cu computes, has the
- * bits of the row among others, which are sorted into groups; and the result is that of the kernels in F32. */
+/* Mixtures of experts on a machine with a GPU: a row alone has the bits of the row among others; and the result is
+ * that of the kernels in F32. Up to two rows have kernels of row_linear.cu, more are sorted into groups. */
 #include "test.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "linear_help.h"
 #include "quant/matrix.h"
 
-enum { EXPERTS = 12, CHOSEN = 4, SHIFT = 2 };
+enum { EXPERTS = 16, CHOSEN = 4, SHIFT = 2 };
 
 typedef struct {
     vug_dtype gate, down;
