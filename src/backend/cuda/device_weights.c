@@ -1,8 +1,8 @@
 /* The weights on the device: one block of memory, filled once, when all other memory is known to be
  * there. Weights of one row are stored in F32, which is what norms and biases read, matrices of BF16
  * and of codes in tiles (weight_tiles.h, block_tiles.h), the latter with their scales; other matrices
- * keep the bytes of the checkpoint. Matrices of F32 whose values are all values of BF16, such as the routers
- * of GGUF files, are stored as BF16. */
+ * keep the bytes of the checkpoint. Small matrices of F32 whose values are all values of BF16, such as the
+ * routers of GGUF files, are stored as BF16. */
 #include "backend/cuda/internal.h"
 
 #include "quant/matrix.h"
@@ -20,10 +20,13 @@ static bool is_decoded(const vug_weight *w)
     return w->rows == 1 && (codec->decode || (codec->block && w->scales.scale));
 }
 
-/* Whether all bits that F32 has and BF16 has not are zero. */
+enum { MOST_CHECKED = 1 << 20 }; /* values of a matrix: they are read before memory is asked for */
+
+/* Whether a matrix is of F32, and all bits that this has and BF16 has not are zero. */
 static bool has_bf16_values(const vug_weight *w)
 {
-    if (w->dtype != VUG_DTYPE_F32 || w->rows == 1 || w->scales.scale)
+    if (w->dtype != VUG_DTYPE_F32 || w->rows == 1 || w->scales.scale ||
+        w->rows * w->columns > MOST_CHECKED)
         return false;
     for (int64_t row = 0; row < w->rows; row++) {
         const uint8_t *at = w->data + row * w->columns * (int64_t)sizeof(float);
