@@ -461,7 +461,7 @@ static void test_floats_are_multiplied_as_bf16_if_they_are(void **state)
     w.data = (const uint8_t *)wide;
     for (int64_t o = 0; o < OUT; o++)
         vug_matrix_decode(&matrix, o, wide + o * COLUMNS);
-    rng_fill(&r, x, ROWS * COLUMNS);
+    rng_fill(&r, x, (size_t)ROWS * COLUMNS);
     for (size_t i = 0; i < 3; i++) {
         run_linear(&w, VUG_ACTIVATIONS_Q8, x, rows[i], y);
         run_linear(&narrow, VUG_ACTIVATIONS_Q8, x, rows[i], want);
