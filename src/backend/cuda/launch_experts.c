@@ -91,13 +91,12 @@ static void launch_grouped_experts(const vug_cuda_step *s, uint32_t id, int64_t 
     const vug_node *node = &s->program->graph->node[id];
     const int64_t hidden = node_at(s, node->in[2])->shape.dim[1];
     float *const gate = scratch_floats(s, 0);
-    const int32_t *const expert = scratch_ints(s, at->expert), *const choice =
-                                                                       scratch_ints(s, at->choice);
+    const int32_t *const choice = scratch_ints(s, at->choice);
     vug_cuda_tile_job job = { .parts = 2,
                               .format = matrix_at(s, node->in[2])->dtype,
                               .activation = activation_of(node),
                               .terms = vug_cuda_terms(s->program),
-                              .chosen = { .expert = expert, .choice = choice },
+                              .chosen = { .expert = scratch_ints(s, at->expert), .choice = choice },
                               .processors = s->program->device->processors };
     vug_cuda_rows x = { .x = vug_cuda_input_at(s, node->in[0]),
                         .rows = at->groups * VUG_CUDA_GROUP_ROWS,

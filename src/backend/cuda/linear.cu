@@ -54,7 +54,7 @@ static __device__ __forceinline__ void lane_sums(const vug_matrix &w, int64_t ro
     }
 }
 
-/* Formats that have no tiles, and that models have: routers, and matrices that lie as they do in a file. */
+/* Floats that have no tiles. Routers are often of F32. */
 template <int dtype>
 static constexpr bool is_float = dtype == VUG_DTYPE_F32 || dtype == VUG_DTYPE_F16;
 
