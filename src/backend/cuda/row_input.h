@@ -105,6 +105,15 @@ static __device__ __forceinline__ float add_row(const vug_cuda_row &r, int n,
     return squares;
 }
 
+/* Stores the norm of a row, whose factor is `by`. Few products do, so that it is not inline. */
+static __device__ __noinline__ void store_normed(float *to, const float *x, const float *norm,
+                                                 int n, float by, float bias)
+{
+#pragma unroll 1
+    for (int i = threadIdx.x; i < n; i += ROW_THREADS)
+        to[i] = x[i] * by * (norm[i] + bias);
+}
+
 /* Computes the terms of a row with a norm, whose weights `norms` gives; all threads of the block take
  * part. */
 template <typename W, typename N>
@@ -125,10 +134,11 @@ static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, cons
         const float4 x = row_quad<W>(parts.x, n, i), w = norms.next_quad(n, i);
         const float4 y = make_float4(x.x * by * (w.x + r.bias), x.y * by * (w.y + r.bias),
                                      x.z * by * (w.z + r.bias), x.w * by * (w.w + r.bias));
-        if (r.normed && blockIdx.x == 0)
-            store_row_quad<W>(r.normed, n, i, y);
         store_quad<W>(parts, i, y, terms, i < quads);
     }
+    /* The last block has the fewest tiles. */
+    if (r.normed && blockIdx.x == gridDim.x - 1)
+        store_normed(r.normed, parts.x, r.norm, n, by, r.bias);
     __syncthreads();
 }
 

@@ -125,45 +125,22 @@ static __device__ __forceinline__ float4 row_elements(const float *x, int n, int
  * neighbouring lanes have a block. */
 enum { UNIT_QUADS = VUG_CUDA_TILE_PAD / QUAD, BLOCK_QUADS = UNIT_QUADS / UNIT_BLOCKS };
 
-/* The first column of a quad. Its others are the next one, and both of these `quad_apart` on. */
-template <typename W> static __device__ __forceinline__ int quad_column(uint32_t quad)
-{
-    if constexpr (W::is_integer) {
-        const uint32_t lane = threadIdx.x % UNIT_QUADS;
-        return (int)(quad / UNIT_QUADS * VUG_CUDA_TILE_PAD + lane / QUAD * TILE + lane % QUAD * 2);
-    }
-    return (int)quad * QUAD;
-}
-
-template <typename W> static constexpr int quad_apart = W::is_integer ? TILE / 2 : 2;
-
 template <typename W>
 static __device__ __forceinline__ float4 row_quad(const float *x, int n, uint32_t quad)
 {
-    const int i = quad_column<W>(quad);
-    if constexpr (!W::is_integer) {
-        if (i >= n)
-            return make_float4(0, 0, 0, 0);
-        if (n % QUAD == 0)
-            return ((const float4 *)x)[quad];
+    if constexpr (W::is_integer) {
+        const uint32_t lane = threadIdx.x % UNIT_QUADS;
+        return row_elements(
+                x, n,
+                (int)(quad / UNIT_QUADS * VUG_CUDA_TILE_PAD + lane / QUAD * TILE + lane % QUAD * 2),
+                TILE / 2);
     }
-    return row_elements(x, n, i, quad_apart<W>);
-}
-
-/* Stores a quad in a row of n columns. */
-template <typename W>
-static __device__ __forceinline__ void store_row_quad(float *y, int n, uint32_t quad,
-                                                      const float4 &v)
-{
-    const int i = quad_column<W>(quad), j = i + quad_apart<W>;
-    if (i < n)
-        y[i] = v.x;
-    if (i + 1 < n)
-        y[i + 1] = v.y;
-    if (j < n)
-        y[j] = v.z;
-    if (j + 1 < n)
-        y[j + 1] = v.w;
+    const int i = (int)quad * QUAD;
+    if (i >= n)
+        return make_float4(0, 0, 0, 0);
+    if (n % QUAD == 0)
+        return ((const float4 *)x)[quad];
+    return row_elements(x, n, i, 2);
 }
 
 /* The sum over a block, in each of its lanes. */
