@@ -156,8 +156,8 @@ bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node);
 /* Where the parts of an EXPERTS node lie in scratch memory, in bytes; `choices` is the number of rows times
  * that of experts of each. In narrow groups and on plain kernels the products of the gates are at its begin. */
 typedef struct {
-    uint64_t up, down;             /* [choices,hidden], [choices,width] */
-    int64_t groups, group_rows;    /* groups 0: products run on plain kernels */
+    uint64_t up, down;          /* [choices,hidden], [choices,width] */
+    int64_t group_rows, groups; /* of a group (0: plain kernels, 1: no groups); the most groups */
     uint64_t expert, choice, used; /* of groups (vug_cuda_sort_job) */
     uint64_t terms, hidden, bytes; /* of groups, with sums; of activations in wide ones; of all */
 } vug_cuda_expert_space;

@@ -95,6 +95,47 @@ static uint64_t blocks_bytes(int64_t rows, int64_t columns, int terms)
     return (bytes + TERMS_ALIGN - 1) / TERMS_ALIGN * TERMS_ALIGN;
 }
 
+/* Whether a few rows are multiplied one by one: faster than groups, as measured, while most experts that are
+ * chosen have one row. */
+static bool is_few_choices(const vug_node *gate, int64_t choices)
+{
+    return 2 * choices <= vug_param_slots(gate) &&
+           vug_cuda_takes_single_row(gate->shape.dim[2], false) &&
+           vug_cuda_takes_single_row(gate->shape.dim[1], false);
+}
+
+/* Whether row_linear.cu multiplies groups of rows of one expert. */
+static bool takes_small_groups(const vug_cuda_program *p, const vug_node *node)
+{
+    const vug_node *gate = vug_graph_at(p->graph, node->in[2]);
+    vug_cuda_tile_job job = { .part = { { .out = gate->shape.dim[1] } },
+                              .parts = 2,
+                              .format = matrix_of(p, node->in[2])->dtype,
+                              .activation = VUG_OP_SWIGLU,
+                              .columns = gate->shape.dim[2],
+                              .terms = vug_cuda_terms(p) };
+    if (!vug_cuda_takes_row_groups(&job))
+        return false;
+    job.part[0].out = gate->shape.dim[2];
+    job.parts = 1;
+    job.format = matrix_of(p, node->in[4])->dtype;
+    job.activation = VUG_OP_LINEAR;
+    job.columns = gate->shape.dim[1];
+    return vug_cuda_takes_row_groups(&job);
+}
+
+/* The rows of a group (vug_cuda_expert_space). */
+static int64_t group_rows_of(const vug_cuda_program *p, const vug_node *node, int64_t choices)
+{
+    if (!groups_experts(p, node))
+        return 0;
+    if (is_few_choices(vug_graph_at(p->graph, node->in[2]), choices))
+        return 1;
+    if (groups_widely(p, node, choices))
+        return VUG_CUDA_WIDE_GROUP;
+    return takes_small_groups(p, node) ? VUG_CUDA_SMALL_GROUP : VUG_CUDA_TILE_GROUP;
+}
+
 vug_cuda_expert_space vug_cuda_place_experts(const vug_cuda_program *p, const vug_node *node,
                                              int64_t rows)
 {
@@ -102,19 +143,22 @@ vug_cuda_expert_space vug_cuda_place_experts(const vug_cuda_program *p, const vu
     const int64_t choices = rows * vug_graph_at(p->graph, node->in[1])->shape.dim[1] / 2;
     const int64_t hidden = gate->shape.dim[1], width = gate->shape.dim[2];
     const uint64_t inner = (uint64_t)(choices * hidden) * sizeof(float);
-    const bool grouped = groups_experts(p, node), wide = grouped && groups_widely(p, node, choices);
-    vug_cuda_expert_space at = { .up = inner, .down = wide ? 0 : 2 * inner };
+    vug_cuda_expert_space at = { .up = inner, .group_rows = group_rows_of(p, node, choices) };
+    const bool wide = at.group_rows == VUG_CUDA_WIDE_GROUP;
+    at.down = wide ? 0 : 2 * inner;
     at.bytes = at.down + (uint64_t)(choices * node->shape.dim[1]) * sizeof(float);
-    if (!grouped)
+    if (at.group_rows <= 1)
         return at;
-    at.group_rows = wide ? VUG_CUDA_WIDE_GROUP_ROWS : VUG_CUDA_GROUP_ROWS;
     at.groups = vug_cuda_expert_groups(choices, vug_param_slots(gate), at.group_rows);
     const int64_t slots = at.groups * at.group_rows;
     const int terms = vug_cuda_terms(p);
     at.expert = at.bytes;
     at.choice = at.expert + (uint64_t)at.groups * sizeof(int32_t);
     at.used = at.choice + (uint64_t)slots * sizeof(int32_t);
-    at.terms = (at.used + sizeof(int32_t) + TERMS_ALIGN - 1) / TERMS_ALIGN * TERMS_ALIGN;
+    at.bytes = at.used + sizeof(int32_t);
+    if (at.group_rows == VUG_CUDA_SMALL_GROUP)
+        return at;
+    at.terms = (at.bytes + TERMS_ALIGN - 1) / TERMS_ALIGN * TERMS_ALIGN;
     if (wide) {
         at.hidden = at.terms + blocks_bytes(slots, width, terms);
         at.bytes = at.hidden + blocks_bytes(slots, hidden, terms);

@@ -104,12 +104,15 @@ void vug_cuda_pack_rows(cudaStream_t stream, const vug_cuda_rows *x, int terms, 
  * padded as those of blocks (activation_blocks.h). */
 void vug_cuda_sum_rows(cudaStream_t stream, const vug_cuda_rows *x, float *sums);
 
+/* The rows of a group that have one expert. */
+enum {
+    VUG_CUDA_SMALL_GROUP = 4, /* in row_linear.cu */
+    VUG_CUDA_TILE_GROUP = 8,  /* in tile_linear.cu */
+    VUG_CUDA_WIDE_GROUP = 64, /* in wgmma_linear.cu */
+};
+
 /* Sorts what a route [tokens,2 k] chooses into groups of `group_rows` rows with one expert; choice i is
  * expert route[i / k][i % k]. `groups`: vug_cuda_expert_groups. Those that have rows come first. */
-enum {
-    VUG_CUDA_GROUP_ROWS = 8,
-    VUG_CUDA_WIDE_GROUP_ROWS = 64
-}; /* in tile_linear.cu, wgmma_linear.cu */
 typedef struct {
     const float *route;
     int64_t tokens;
@@ -119,6 +122,7 @@ typedef struct {
     int32_t *expert; /* [groups]; negative: the group is empty */
     int32_t *choice; /* [groups,group_rows] of each row; negative: there is none */
     int32_t *used;   /* [1] groups that have rows */
+    vug_cuda_launch_options launch;
 } vug_cuda_sort_job;
 void vug_cuda_sort_experts(cudaStream_t stream, const vug_cuda_sort_job *job);
 /* The most groups that so many choices make. */
@@ -179,6 +183,11 @@ bool vug_cuda_takes_single_row(int64_t columns, bool normed);
 void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
 /* The same with the expert of each of few choices: row i of y is that of choice i. */
 void vug_cuda_row_experts(cudaStream_t stream, const vug_cuda_tile_job *job);
+/* The same of `rows` / VUG_CUDA_SMALL_GROUP groups with one expert each, in which all `choices` are. */
+void vug_cuda_row_groups(cudaStream_t stream, const vug_cuda_tile_job *job);
+/* Whether vug_cuda_row_groups takes the format, columns, terms, activation and outputs of a job: with two terms
+ * of x and weights that take integers (weight_tiles.h), if there is enough shared memory. */
+bool vug_cuda_takes_row_groups(const vug_cuda_tile_job *job);
 
 /* ---- batch_linear.cu ------------------------------------------------------------ */
 

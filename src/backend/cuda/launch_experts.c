@@ -51,7 +51,8 @@ static void sort_experts(const vug_cuda_step *s, uint32_t id, int64_t rows, int 
                                      .group_rows = at->group_rows,
                                      .expert = scratch_ints(s, at->expert),
                                      .choice = scratch_ints(s, at->choice),
-                                     .used = scratch_ints(s, at->used) };
+                                     .used = scratch_ints(s, at->used),
+                                     .launch = vug_cuda_options_of(s) };
     vug_cuda_sort_experts(stream_of(s), &sort);
 }
 
@@ -84,9 +85,9 @@ static void launch_plain_experts(const vug_cuda_step *s, uint32_t id, int64_t ro
     launch_expert_linear(s, id, 4, &job);
 }
 
-/* The same on tensor cores, in groups of rows that have one expert. */
-static void launch_grouped_experts(const vug_cuda_step *s, uint32_t id, int64_t rows, int k,
-                                   const vug_cuda_expert_space *at)
+/* The same in tile_linear.cu, in groups of rows that have one expert. */
+static void launch_tile_experts(const vug_cuda_step *s, uint32_t id, int64_t rows, int k,
+                                const vug_cuda_expert_space *at)
 {
     const vug_node *node = &s->program->graph->node[id];
     const int64_t hidden = node_at(s, node->in[2])->shape.dim[1];
@@ -99,7 +100,7 @@ static void launch_grouped_experts(const vug_cuda_step *s, uint32_t id, int64_t 
                               .chosen = { .expert = scratch_ints(s, at->expert), .choice = choice },
                               .processors = s->program->device->processors };
     vug_cuda_rows x = { .x = vug_cuda_input_at(s, node->in[0]),
-                        .rows = at->groups * VUG_CUDA_GROUP_ROWS,
+                        .rows = at->groups * VUG_CUDA_TILE_GROUP,
                         .columns = last_dim(node_at(s, node->in[0])),
                         .choice = choice,
                         .per_row = k };
@@ -185,11 +186,13 @@ static void launch_wide_experts(const vug_cuda_step *s, uint32_t id, int64_t row
     vug_cuda_wgmma_linear(stream_of(s), &job, processors);
 }
 
-/* The same of a few rows, with the weights of each choice for itself. */
+/* The same of each choice by itself, or of small groups. */
 static void launch_row_experts(const vug_cuda_step *s, uint32_t id, int64_t rows, int k,
                                const vug_cuda_expert_space *at)
 {
     const vug_node *node = &s->program->graph->node[id];
+    void (*const multiply)(cudaStream_t, const vug_cuda_tile_job *) =
+            at->groups > 0 ? vug_cuda_row_groups : vug_cuda_row_experts;
     vug_cuda_tile_job job = { .parts = 2,
                               .format = matrix_at(s, node->in[2])->dtype,
                               .activation = activation_of(node),
@@ -207,7 +210,13 @@ static void launch_row_experts(const vug_cuda_step *s, uint32_t id, int64_t rows
         job.part[i].out = node_at(s, node->in[2])->shape.dim[1];
     }
     job.part[0].y = scratch_floats(s, 0);
-    vug_cuda_row_experts(stream_of(s), &job);
+    if (at->groups > 0) {
+        sort_experts(s, id, rows, k, at);
+        job.rows = at->groups * at->group_rows;
+        job.chosen.expert = scratch_ints(s, at->expert);
+        job.chosen.choice = scratch_ints(s, at->choice);
+    }
+    multiply(stream_of(s), &job);
     job.parts = 1;
     job.format = matrix_at(s, node->in[4])->dtype;
     job.activation = VUG_OP_LINEAR;
@@ -217,16 +226,7 @@ static void launch_row_experts(const vug_cuda_step *s, uint32_t id, int64_t rows
     job.chosen.data[0] = expert_weights(s, id, 4, &job.chosen.experts);
     job.part[0].y = scratch_floats(s, at->down);
     job.part[0].out = last_dim(node);
-    vug_cuda_row_experts(stream_of(s), &job);
-}
-
-/* Whether a few rows are multiplied one by one: faster than groups, as measured, while most experts that are
- * chosen have one row. */
-static bool is_few_choices(const vug_cuda_step *s, const vug_node *node, int64_t choices)
-{
-    return 2 * choices <= vug_param_slots(node_at(s, node->in[2])) &&
-           vug_cuda_takes_single_row(last_dim(node_at(s, node->in[0])), false) &&
-           vug_cuda_takes_single_row(node_at(s, node->in[2])->shape.dim[1], false);
+    multiply(stream_of(s), &job);
 }
 
 void vug_cuda_launch_experts(const vug_cuda_step *s, uint32_t id)
@@ -237,14 +237,20 @@ void vug_cuda_launch_experts(const vug_cuda_step *s, uint32_t id)
     if (rows == 0)
         return;
     const vug_cuda_expert_space at = vug_cuda_place_experts(s->program, node, rows);
-    if (at.groups > 0 && is_few_choices(s, node, rows * k))
+    switch (at.group_rows) {
+    case 1:
+    case VUG_CUDA_SMALL_GROUP:
         launch_row_experts(s, id, rows, k, &at);
-    else if (at.group_rows == VUG_CUDA_WIDE_GROUP_ROWS)
+        break;
+    case VUG_CUDA_TILE_GROUP:
+        launch_tile_experts(s, id, rows, k, &at);
+        break;
+    case VUG_CUDA_WIDE_GROUP:
         launch_wide_experts(s, id, rows, k, &at);
-    else if (at.groups > 0)
-        launch_grouped_experts(s, id, rows, k, &at);
-    else
+        break;
+    default:
         launch_plain_experts(s, id, rows, k, &at);
+    }
     const vug_cuda_mix_job mix = { .y = scratch_floats(s, at.down),
                                    .route = vug_cuda_input_at(s, node->in[1]),
                                    .out = vug_cuda_value_at(s, value_of(id)),

@@ -62,7 +62,7 @@ typedef struct {
                               capability 9.0; or VUG_OP_LINEAR */
     vug_cuda_blocks to;    /* where the activation is stored in place of y, from the block of its
                               first output on; `out` is a multiple of 64 */
-    /* In wgmma_linear.cu: rows in groups of VUG_CUDA_WIDE_GROUP_ROWS that have one expert (vug_cuda_sort_job); the
+    /* In wgmma_linear.cu: rows in groups of VUG_CUDA_WIDE_GROUP that have one expert (vug_cuda_sort_job); the
      * product of row i is stored in row choice[i] of y. */
     struct {
         const int32_t *expert, *choice, *used; /* NULL: no experts */

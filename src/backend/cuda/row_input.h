@@ -142,26 +142,36 @@ static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, cons
     __syncthreads();
 }
 
-/* Computes the terms of columns begin .. end - 1 of a row that is x as it is. A warp does so for
- * its own slice, and no other reads them; `waiting` loads wait together. A block is that of the slice, or
- * not, for all of its lanes: the others do not use what they exchange. */
-template <typename W, int waiting>
-static __device__ __forceinline__ void compute_slice(const float *x, int n, int terms,
-                                                     const row_parts &parts, int begin, int end)
+/* Computes the terms of columns begin .. end - 1 of rows that are x as it is; x NULL: there is none. A warp
+ * does so for its own slice, and no other reads them; `waiting` loads of a row wait together. A block is that
+ * of the slice, or not, for all of its lanes: the others do not use what they exchange. */
+template <typename W, int rows, int waiting>
+static __device__ __forceinline__ void compute_slice(const float *const (&x)[rows], int n,
+                                                     int terms, const row_parts &parts, int begin,
+                                                     int end)
 {
     const uint32_t first = (uint32_t)begin / QUAD, last = (uint32_t)end / QUAD;
     for (uint32_t from = first; from < last; from += waiting * WARP) {
         const uint32_t i = from + threadIdx.x % WARP;
-        float4 v[waiting];
+        float4 v[rows][waiting];
 #pragma unroll
-        for (int j = 0; j < waiting; j++) {
-            if (i + j * WARP < last)
-                v[j] = row_quad<W>(x, n, i + j * WARP);
+        for (int r = 0; r < rows; r++) {
+#pragma unroll
+            for (int j = 0; j < waiting; j++) {
+                if ((rows == 1 || x[r]) && i + j * WARP < last)
+                    v[r][j] = row_quad<W>(x[r], n, i + j * WARP);
+            }
         }
 #pragma unroll
-        for (int j = 0; j < waiting; j++) {
-            if (from + j * WARP < last)
-                store_quad<W>(parts, i + j * WARP, v[j], terms, i + j * WARP < last);
+        for (int r = 0; r < rows; r++) {
+            row_parts to = parts;
+            to.terms += r * words_of_row<W, rows>(n);
+            to.numbers += r * words_of_row<W, rows>(n);
+#pragma unroll
+            for (int j = 0; j < waiting; j++) {
+                if ((rows == 1 || x[r]) && from + j * WARP < last)
+                    store_quad<W>(to, i + j * WARP, v[r][j], terms, i + j * WARP < last);
+            }
         }
     }
     __syncwarp();

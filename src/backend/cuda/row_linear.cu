@@ -1,11 +1,14 @@
 /*
- * Products of a single row with matrices in tiles, in the order of weight_tiles.h.
+ * Products of a single row, or of a few rows that have one expert, with matrices in tiles, in the order of
+ * weight_tiles.h.
  *
  * Each of the 8 warps of a block sums one slice of a tile of 16 outputs, and one warp adds the
  * slices while the others go on. A step of one row is bound by latency: what does not depend on
  * the kernel before, weights of norms and the first weights of each warp, is loaded before it has
  * ended; then every block norms the row for itself.
  */
+#include <limits.h>
+#include <math.h>
 #include <type_traits>
 
 #include "backend/cuda/row_input.h"
@@ -13,6 +16,7 @@
 
 enum {
     RING_LOADS = 4,         /* of a row that wait together */
+    GROUP_LOADS = 2,        /* of each of several rows */
     RING_BLOCKS = 2,        /* with rings, of a multiprocessor */
     MAX_CHUNK = 5,          /* units of a stage */
     BLOCK_BYTES = 4 * 1024, /* of shared memory that a block takes besides what it asks for */
@@ -113,15 +117,17 @@ static __device__ __forceinline__ void multiply_unit(float (&sum)[4], const W &w
 /* The sums of the slices of a tile, of both terms of x. */
 typedef float row_slice_sums[SLICES][TILE];
 
-/* `apart`: columns 0 and 1 of the product are the sums of the two terms. */
-static __device__ __forceinline__ void store_slice(row_slice_sums &to, const float (&sum)[4],
-                                                   bool apart)
+/* Those of part `part` of each row. `apart`: columns 0 and 1 of the product are the sums of the two terms of
+ * the one row. */
+template <int rows, int parts>
+static __device__ __forceinline__ void store_slice(row_slice_sums (&sums)[rows][parts], int part,
+                                                   const float (&sum)[4], bool apart)
 {
-    const int lane = threadIdx.x % WARP, slice = threadIdx.x / WARP, e = lane / 4;
-    if (lane % 4 != 0)
-        return; /* columns 2 and above of the product */
-    to[slice][e] = apart ? sum[0] + sum[1] : sum[0];
-    to[slice][e + 8] = apart ? sum[2] + sum[3] : sum[2];
+    const int lane = threadIdx.x % WARP, slice = threadIdx.x / WARP, e = lane / 4, row = lane % 4;
+    if (row >= rows)
+        return; /* columns of the product that no row has */
+    sums[row][part][slice][e] = apart ? sum[0] + sum[1] : sum[0];
+    sums[row][part][slice][e + 8] = apart ? sum[2] + sum[3] : sum[2];
 }
 
 static __device__ __forceinline__ float sum_slices(const row_slice_sums &y, int e)
@@ -152,45 +158,59 @@ template <int units> static constexpr int row_loads = units <= 3 ? 2 : units >= 
 
 /* ---- the kernel ----------------------------------------------------------------------------- */
 
-/* The row that the block multiplies. */
-template <bool chosen>
-static __device__ __forceinline__ const float *row_of_block(const vug_cuda_tile_job &job)
+/* Computes the terms of a slice of the rows that the block multiplies, which have no norm. */
+template <typename W, row_source source, int waiting>
+static __device__ __forceinline__ void compute_rows(const vug_cuda_tile_job &job,
+                                                    const row_parts &row, int begin, int end)
 {
-    return job.row.x + (chosen ? blockIdx.y / job.chosen.per_row * job.columns : 0);
+    constexpr int rows = rows_of<source>;
+    const float *x[rows];
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+        const int choice = choice_of_row<source>(job, r);
+        x[r] = source == ONE_ROW ? job.row.x
+               : choice < 0      ? NULL
+                                 : job.row.x + choice / job.chosen.per_row * job.columns;
+    }
+    compute_slice<W, rows, waiting>(x, (int)job.columns, job.terms, row, begin, end);
 }
 
-/* Begins to bring the addresses of experts' weights to the cache of the device. */
-static __device__ __forceinline__ void prefetch_experts(const vug_cuda_tile_job &job)
+/* Waits until it is known which experts are chosen, and begins to bring the addresses of all experts to the
+ * cache of the device before. */
+static __device__ __forceinline__ void wait_for_choices(const vug_cuda_tile_job &job)
 {
     enum { FLOATS = 3 * sizeof(void *) / sizeof(float) }; /* that an expert's addresses take */
+    start_next();
     for (int i = 0; i < job.parts; i++)
         prefetch_row((const float *)job.chosen.data[i], FLOATS * job.chosen.experts, threadIdx.x,
                      SLICE_THREADS);
+    wait_for_previous();
 }
 
 /* A warp keeps `units` units of its slice of 64 columns each, which it loads ahead. W: a lane's
- * part of a unit; `pairs`: the product of two parts ends with an activation; chosen: as of
- * job_tiles. */
-template <typename W, int units, bool pairs, bool chosen>
+ * part of a unit; `pairs`: the product of two parts ends with an activation; source: ONE_ROW or
+ * ROW_OF_CHOICE. */
+template <typename W, int units, bool pairs, row_source source>
 static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)sizeof(W)))
         row_kernel(const __grid_constant__ vug_cuda_tile_job job)
 {
     constexpr int parts = pairs ? 2 : 1;
+    constexpr bool chosen = source != ONE_ROW;
     extern __shared__ uint4 row_memory[];
-    __shared__ row_slice_sums sums[2][parts]; /* of this turn and of the one before */
+    __shared__ row_slice_sums sums[2][1][parts]; /* of this turn and of the one before */
     const int columns = (int)job.columns, row_units = (int)vug_cuda_padded(columns) / TILE / UNIT;
     const int slice = threadIdx.x / WARP;
     const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
-    const row_parts row = place_row<W>(job.row, columns, true, row_memory);
-    const uint32_t x = shared_address(row_memory) + first * unit_words<W> * 4 + lane_terms<W>();
+    const row_parts row = place_row<W, 1>(job.row, columns, true, row_memory);
+    const uint32_t x =
+            shared_address(row_memory) + first * unit_words<W> * 4 + lane_terms<W, 1>(columns);
     W w[units];
     copied_norms<W> norms;
-    job_tiles<chosen> tiles;
-    start_next();
-    if constexpr (chosen) {
-        prefetch_experts(job);
-        wait_for_previous();
-    }
+    job_tiles<source> tiles;
+    if constexpr (chosen)
+        wait_for_choices(job);
+    else
+        start_next();
     tiles.begin(job, pairs, row_units * W::bytes);
     row_tile at = tiles.find(job, 0, blockIdx.x);
     norms.begin(job.row, columns, row);
@@ -205,9 +225,8 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     if (job.row.norm)
         compute_row<W>(job.row, columns, job.terms, row, norms);
     else
-        compute_slice<W, row_loads<units>>(row_of_block<chosen>(job), columns, job.terms, row,
-                                           first * VUG_CUDA_TILE_PAD,
-                                           (first + n) * VUG_CUDA_TILE_PAD);
+        compute_rows<W, source, row_loads<units>>(job, row, first * VUG_CUDA_TILE_PAD,
+                                                  (first + n) * VUG_CUDA_TILE_PAD);
 #pragma unroll 1
     for (int tile = blockIdx.x, turn = 0; tile < tiles.count; tile += gridDim.x, turn ^= 1) {
         row_tile of = at;
@@ -234,13 +253,13 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
                         w[j].load(load + j * W::bytes);
                 }
             }
-            store_slice(sums[turn][part], sum, !W::is_scaled && job.terms > 1);
+            store_slice(sums[turn], part, sum, !W::is_scaled && job.terms > 1);
             at = next;
         }
         __syncthreads();
         if (slice > 0)
             continue;
-        finish_tile(job, pairs, sums[turn], of);
+        finish_tile(job, pairs, sums[turn][0], of);
     }
 }
 
@@ -267,25 +286,28 @@ static __device__ __forceinline__ void multiply_chunk(float (&sum)[parts][4], ui
     }
 }
 
-/* Stores the sums of a slice of each part. */
-template <int parts>
-static __device__ __forceinline__ void store_slices(row_slice_sums *to, float (&sum)[parts][4])
+/* Stores the sums of a slice of parts from `part` on. */
+template <int rows, int parts, int n>
+static __device__ __forceinline__ void store_slices(row_slice_sums (&sums)[rows][parts], int part,
+                                                    const float (&sum)[n][4])
 {
 #pragma unroll
-    for (int i = 0; i < parts; i++)
-        store_slice(to[i], sum[i], false);
+    for (int i = 0; i < n; i++)
+        store_slice(sums, part + i, sum[i], false);
 }
 
 /* A warp copies its slices to a ring, so that more of them are on their way than registers hold. The sums
  * have the order of row_kernel. keeps: as of slice_ring; stage_parts: as of
- * slice_stream; chosen: as of job_tiles, and the row has no norm. */
-template <typename W, bool keeps, int stage_parts, bool chosen>
+ * slice_stream; source: if it is not ONE_ROW, rows have no norm. */
+template <typename W, bool keeps, int stage_parts, row_source source>
 static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
         ring_row_kernel(const __grid_constant__ vug_cuda_tile_job job, ring_shape shape)
 {
 #if __CUDA_ARCH__ >= 900
+    constexpr int rows = rows_of<source>;
+    constexpr bool chosen = source != ONE_ROW;
     extern __shared__ uint4 row_memory[];
-    __shared__ row_slice_sums sums[2][keeps ? 2 : stage_parts]; /* of this turn and the last */
+    __shared__ row_slice_sums sums[2][rows][keeps ? 2 : stage_parts]; /* of two turns */
     __shared__ uint64_t barriers[SLICES][MAX_STAGES];
     const bool pairs = stage_parts > 1 || (keeps && job.activation != VUG_OP_LINEAR);
     const int columns = (int)job.columns, row_units = (int)vug_cuda_padded(columns) / TILE / UNIT;
@@ -295,20 +317,22 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
     const int early = ring.early_stages(shape), stage_bytes = ring.stage_bytes(shape),
               early_bytes = early * stage_bytes, later_bytes = (shape.stages - early) * stage_bytes;
     uint4 *const row_at = row_memory + SLICES * early_bytes / 16;
-    const row_parts row = place_row<W>(job.row, columns, !keeps, row_at);
-    const uint32_t x = shared_address(row_at) + first * unit_words<W> * 4 + lane_terms<W>();
+    const row_parts row = place_row<W, rows>(job.row, columns, !keeps, row_at);
+    const uint32_t x =
+            shared_address(row_at) + first * unit_words<W> * 4 + lane_terms<W, rows>(columns);
+    const float *const numbers =
+            row.numbers + first * unit_numbers<W> + lane_numbers<W, rows>(columns);
     ring.shape = shape;
     ring.early = shared_address(row_memory) + slice * early_bytes;
     ring.later = shared_address(row.x) + slice * later_bytes;
     ring.barrier = shared_address(barriers[slice]);
-    slice_stream<W, stage_parts, chosen> stream;
+    slice_stream<W, stage_parts, source> stream;
     stream.first = first, stream.n = n;
-    if constexpr (chosen) {
-        start_next();
-        prefetch_experts(job);
-        wait_for_previous();
-    }
+    if constexpr (chosen)
+        wait_for_choices(job);
     stream.tiles.begin(job, pairs, row_units * W::bytes);
+    if (source == ROW_GROUP && stream.tiles.count == 0)
+        return; /* the group is empty */
     stream.begin(job, blockIdx.x, 0);
     if constexpr (!chosen)
         start_next();
@@ -328,8 +352,8 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
         show_stores();
         ring.copy_later(job, stream);
     } else {
-        compute_slice<W, RING_LOADS>(row_of_block<chosen>(job), columns, job.terms, row,
-                                     first * VUG_CUDA_TILE_PAD, (first + n) * VUG_CUDA_TILE_PAD);
+        compute_rows<W, source, rows == 1 ? RING_LOADS : GROUP_LOADS>(
+                job, row, first * VUG_CUDA_TILE_PAD, (first + n) * VUG_CUDA_TILE_PAD);
     }
 #pragma unroll 1
     for (int tile = blockIdx.x, turn = 0; tile < stream.tiles.count; tile += gridDim.x, turn ^= 1) {
@@ -337,24 +361,23 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
         for (int part = 0; part < 1 + pairs; part += stage_parts) {
             float sum[stage_parts][4] = {};
             uint32_t x_at = x;
-            const float *numbers = row.numbers + first * unit_numbers<W>;
+            const float *numbers_at = numbers;
 #pragma unroll 1
             for (int left = n; left > 0; left -= shape.chunk) {
                 const int units = min(left, shape.chunk);
                 barrier_wait(ring.full, ring.parity);
-                multiply_chunk<W>(sum, ring.at, shape.chunk * W::bytes, units, x_at, numbers);
+                multiply_chunk<W>(sum, ring.at, shape.chunk * W::bytes, units, x_at, numbers_at);
                 x_at += units * unit_words<W> * 4;
-                numbers += units * unit_numbers<W>;
+                numbers_at += units * unit_numbers<W>;
                 __syncwarp();
                 stream.copy(job, shape.chunk, ring.at, ring.full);
                 ring.next();
             }
-            store_slices(sums[turn] + part, sum);
+            store_slices(sums[turn], part, sum);
         }
         __syncthreads();
-        if (slice > 0)
-            continue;
-        finish_tile(job, pairs, sums[turn], stream.tiles.find(job, 0, tile));
+        if (slice < rows)
+            finish_tile(job, pairs, sums[turn][slice], stream.tiles.find(job, 0, tile));
     }
 #else
     __trap(); /* the launch asks for the capability */
@@ -363,31 +386,59 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
 
 /* ---- launching --------------------------------------------------------------------------------- */
 
-/* The blocks of a job, of which `most` run at once. With experts all blocks have about as many tiles. */
-template <bool chosen> static dim3 blocks_of_job(const vug_cuda_tile_job *job, int most)
+/* About how many groups have rows, if each expert is as likely to be chosen as the others. */
+static int likely_groups(const vug_cuda_tile_job *job)
+{
+    const double experts = job->chosen.experts, rows = job->chosen.choices / experts;
+    const double with_one = 1 - exp(-rows),
+                 with_more = (rows + (VUG_CUDA_SMALL_GROUP - 1) / 2.0) / VUG_CUDA_SMALL_GROUP;
+    return (int)(experts * fmax(with_one, with_more));
+}
+
+/* How many blocks share the tiles of an expert, so that `rows` choices or groups take the least time if
+ * `most` blocks run at once. A block computes its rows of x in the time of some tiles. */
+static int count_shares(int rows, int tiles, int most)
+{
+    enum { BEGIN = 3 };
+    int best = 1, least = INT_MAX;
+    for (int n = 1; n <= tiles; n++) {
+        const int turns = (rows * n + most - 1) / most, each = (tiles + n - 1) / n;
+        if (turns * (BEGIN + each) >= least)
+            continue;
+        least = turns * (BEGIN + each);
+        best = n;
+    }
+    return best;
+}
+
+/* The blocks of a job, of which `most` run at once. */
+template <row_source source> static dim3 blocks_of_job(const vug_cuda_tile_job *job, int most)
 {
     const int tiles = tiles_of_job(*job);
-    if (!chosen)
-        return dim3((unsigned)(tiles < most ? tiles : most));
-    const int each = (tiles * job->chosen.choices + most - 1) / most;
-    return dim3((unsigned)((tiles + each - 1) / each), (unsigned)job->chosen.choices);
+    if (source == ONE_ROW)
+        return dim3((unsigned)min(tiles, most));
+    if (source == ROW_OF_CHOICE)
+        return dim3((unsigned)count_shares(job->chosen.choices, tiles, most),
+                    (unsigned)job->chosen.choices);
+    return dim3((unsigned)count_shares(likely_groups(job), tiles, most),
+                (unsigned)(job->rows / VUG_CUDA_SMALL_GROUP));
 }
 
-template <typename W, int units, bool pairs, bool chosen>
+template <typename W, int units, bool pairs, row_source source>
 static void launch_row(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    launch_early(stream, row_kernel<W, units, pairs, chosen>,
-                 blocks_of_job<chosen>(job, job->processors * blocks_of(units * (int)sizeof(W))),
-                 SLICE_THREADS, row_bytes<W>(job->row, job->columns, true), job->launch, *job);
+    launch_early(stream, row_kernel<W, units, pairs, source>,
+                 blocks_of_job<source>(job, job->processors * blocks_of(units * (int)sizeof(W))),
+                 SLICE_THREADS, row_bytes<W, 1>(job->row, job->columns, true), job->launch, *job);
 }
 
-template <typename W, int units, bool chosen = false>
+template <typename W, int units, row_source source = ONE_ROW>
 static void choose_pairs(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     if (job->activation == VUG_OP_LINEAR)
-        launch_row<W, units, false, chosen>(stream, job);
+        launch_row<W, units, false, source>(stream, job);
     else
-        launch_row<W, units, true, chosen>(stream, job);
+        launch_row<W, units, true, source>(stream, job);
 }
 
 /* The units of the longest slice of rows of so many columns. */
@@ -432,40 +483,44 @@ static bool has_rings(void)
     return device_attribute(cudaDevAttrComputeCapabilityMajor) >= BULK_COPIES;
 }
 
-/* The shared memory of a multiprocessor for each of its blocks with rings. */
-static size_t ring_block_bytes(void)
+/* The shared memory of a multiprocessor for each of its blocks with rings, which has sums of `rows` rows. */
+template <int rows> static size_t ring_block_bytes(void)
 {
-    const int bytes = device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / RING_BLOCKS;
-    return (size_t)max(bytes - BLOCK_BYTES, 0);
+    enum { PARTS = 2, TURNS = 2 };
+    const int bytes = device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / RING_BLOCKS,
+              sums = (rows - 1) * PARTS * TURNS * (int)sizeof(row_slice_sums);
+    return (size_t)max(bytes - BLOCK_BYTES - sums, 0);
 }
 
 /* The shared memory of a block with a ring. */
-template <typename W, bool keeps, int stage_parts>
+template <typename W, bool keeps, int stage_parts, int rows>
 static size_t ring_bytes(const vug_cuda_tile_job *job, ring_shape shape)
 {
     using ring = slice_ring<W, keeps, stage_parts>;
     const int early = ring::early_stages(shape);
     const size_t stage = (size_t)(SLICES * ring::stage_bytes(shape)),
                  later = (size_t)(shape.stages - early) * stage;
-    const size_t row = row_bytes<W>(job->row, job->columns, !keeps),
-                 x = before_x<W>((int)job->columns, job->row.add != NULL, !keeps) * sizeof(float),
+    const size_t row = row_bytes<W, rows>(job->row, job->columns, !keeps),
+                 x = before_x<W, rows>((int)job->columns, job->row.add != NULL, !keeps) *
+                     sizeof(float),
                  normed = row - x;
     return (size_t)early * stage + x + (later > normed ? later : normed);
 }
 
 /* The ring with the largest chunks, up to MAX_CHUNK, of which RING_BLOCKS blocks have two stages on
- * a multiprocessor, and with as many stages as fit and are used; no stages: there is none. */
-template <typename W, bool keeps, int stage_parts>
+ * a multiprocessor, and with as many stages as fit and are used; no stages: there is none. `blocks` of
+ * them share the tiles. */
+template <typename W, bool keeps, int stage_parts, int rows>
 static ring_shape choose_ring(const vug_cuda_tile_job *job, int blocks)
 {
     enum { LEAST_CHUNK = 2 };
     const ring_shape none = { 0, 0 };
     const bool pairs = job->activation != VUG_OP_LINEAR;
-    const size_t most_bytes = ring_block_bytes();
+    const size_t most_bytes = ring_block_bytes<rows>();
     const int n = slice_units(job->columns),
               turns = (tiles_of_job(*job) + blocks - 1) / blocks * (pairs ? 2 : 1) / stage_parts;
     const auto fits = [&](int chunk, int stages) {
-        return ring_bytes<W, keeps, stage_parts>(job, { chunk, stages }) <= most_bytes;
+        return ring_bytes<W, keeps, stage_parts, rows>(job, { chunk, stages }) <= most_bytes;
     };
     for (int chunks = 1; chunks <= n; chunks++) {
         const int chunk = (n + chunks - 1) / chunks, most = min(turns * chunks, (int)MAX_STAGES);
@@ -493,17 +548,18 @@ static size_t least_bytes(int tiles, int blocks_at_once)
 }
 
 /* false: there is no ring. */
-template <typename W, bool keeps, int stage_parts, bool chosen = false>
+template <typename W, bool keeps, int stage_parts, row_source source = ONE_ROW>
 static bool launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
+    constexpr int rows = rows_of<source>;
     const int most = RING_BLOCKS * job->processors;
-    const dim3 blocks = blocks_of_job<chosen>(job, most);
-    const ring_shape shape = choose_ring<W, keeps, stage_parts>(job, (int)blocks.x);
+    const dim3 blocks = blocks_of_job<source>(job, most);
+    const ring_shape shape = choose_ring<W, keeps, stage_parts, rows>(job, (int)blocks.x);
     if (shape.stages == 0)
         return false;
-    const size_t bytes = max(ring_bytes<W, keeps, stage_parts>(job, shape),
+    const size_t bytes = max(ring_bytes<W, keeps, stage_parts, rows>(job, shape),
                              least_bytes(tiles_of_job(*job) * (int)blocks.y, most));
-    launch_early(stream, ring_row_kernel<W, keeps, stage_parts, chosen>, blocks, SLICE_THREADS,
+    launch_early(stream, ring_row_kernel<W, keeps, stage_parts, source>, blocks, SLICE_THREADS,
                  bytes, job->launch, *job, shape);
     return true;
 }
@@ -519,7 +575,7 @@ template <typename W> static bool keeps_norms(const vug_cuda_tile_job *job)
     const int64_t width = job->row.norm ? job->columns : job->part[0].out;
     return width <= MAX_KEPT_ROW && (size_t)(PARTS * SLICES * slice_units(width) * W::bytes) +
                                                     (size_t)(ROWS * width) * sizeof(float) >
-                                            ring_block_bytes();
+                                            ring_block_bytes<1>();
 }
 
 /* With codes as operands, from a ring if the device can have one. With weights as operands a ring
@@ -561,17 +617,24 @@ void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
     }
 }
 
+/* In a ring, of which that of a pair has both parts in one stage; false: there is none. */
+template <typename W, row_source source>
+static bool launch_expert_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    return has_rings() &&
+           (job->activation == VUG_OP_LINEAR ? launch_ring<W, false, 1, source>
+                                             : launch_ring<W, false, 2, source>)(stream, job);
+}
+
 template <int dtype>
 static void launch_expert_codes(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     constexpr bool integers = vug_cuda_takes_integers((vug_dtype)dtype);
     using W = std::conditional_t<integers, integer_unit<dtype>, code_unit<dtype>>;
     if (job->terms == 1)
-        choose_pairs<rounded_unit<dtype>, 5, true>(stream, job);
-    else if (!has_rings() ||
-             !(job->activation == VUG_OP_LINEAR ? launch_ring<W, false, 1, true>
-                                                : launch_ring<W, false, 2, true>)(stream, job))
-        choose_pairs<W, 5, true>(stream, job);
+        choose_pairs<rounded_unit<dtype>, 5, ROW_OF_CHOICE>(stream, job);
+    else if (!launch_expert_ring<W, ROW_OF_CHOICE>(stream, job))
+        choose_pairs<W, 5, ROW_OF_CHOICE>(stream, job);
 }
 
 void vug_cuda_row_experts(cudaStream_t stream, const vug_cuda_tile_job *job)
@@ -585,8 +648,57 @@ void vug_cuda_row_experts(cudaStream_t stream, const vug_cuda_tile_job *job)
 #undef X
     default:
         if (slice_units(job->columns) <= 3)
-            choose_pairs<plain_unit, 3, true>(stream, job);
+            choose_pairs<plain_unit, 3, ROW_OF_CHOICE>(stream, job);
         else
-            choose_pairs<plain_unit, 5, true>(stream, job);
+            choose_pairs<plain_unit, 5, ROW_OF_CHOICE>(stream, job);
+    }
+}
+
+template <int dtype> static void launch_groups(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    if constexpr (vug_cuda_takes_integers((vug_dtype)dtype))
+        (void)launch_expert_ring<integer_unit<dtype>, ROW_GROUP>(stream, job);
+}
+
+void vug_cuda_row_groups(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    switch (job->format) {
+#define X(format)                                       \
+    case VUG_DTYPE_##format:                            \
+        launch_groups<VUG_DTYPE_##format>(stream, job); \
+        break;
+        BLOCK_TILE_FORMATS(X)
+#undef X
+    default: /* vug_cuda_takes_row_groups has said no */
+        break;
+    }
+}
+
+/* Whether there is a ring if one block has all tiles, and so with any number of blocks. */
+template <int dtype> static bool has_group_ring(const vug_cuda_tile_job *job)
+{
+    constexpr int rows = VUG_CUDA_SMALL_GROUP;
+    if constexpr (vug_cuda_takes_integers((vug_dtype)dtype)) {
+        using W = integer_unit<dtype>;
+        const ring_shape shape =
+                (job->activation == VUG_OP_LINEAR ? choose_ring<W, false, 1, rows>
+                                                  : choose_ring<W, false, 2, rows>)(job, 1);
+        return shape.stages > 0;
+    }
+    return false;
+}
+
+bool vug_cuda_takes_row_groups(const vug_cuda_tile_job *job)
+{
+    if (!has_rings() || job->terms == 1)
+        return false;
+    switch (job->format) {
+#define X(format)            \
+    case VUG_DTYPE_##format: \
+        return has_group_ring<VUG_DTYPE_##format>(job);
+        BLOCK_TILE_FORMATS(X)
+#undef X
+    default:
+        return false;
     }
 }

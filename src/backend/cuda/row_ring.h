@@ -11,6 +11,35 @@
 
 enum { MAX_STAGES = 3 }; /* of a ring */
 
+/* What a block multiplies: the row of the job; that of choice blockIdx.y, with the expert that is chosen; or
+ * those of group blockIdx.y, which have one expert. Which expert that is, is known when the kernel before has
+ * ended. */
+enum row_source { ONE_ROW, ROW_OF_CHOICE, ROW_GROUP };
+
+/* The rows of a block. The product of integers has 8 columns, two for each row, so that up to four rows cost
+ * what one does. */
+template <row_source source>
+static constexpr int rows_of = source == ROW_GROUP ? VUG_CUDA_SMALL_GROUP : 1;
+
+/* The choice of row `r` of the block; negative: there is none. */
+template <row_source source>
+static __device__ __forceinline__ int choice_of_row(const vug_cuda_tile_job &job, int r)
+{
+    if constexpr (source == ROW_GROUP)
+        return job.chosen.choice[blockIdx.y * VUG_CUDA_SMALL_GROUP + r];
+    return blockIdx.y;
+}
+
+/* The expert of the block; negative: the group is empty. */
+template <row_source source>
+static __device__ __forceinline__ int expert_of_block(const vug_cuda_tile_job &job)
+{
+    if constexpr (source == ROW_GROUP)
+        return job.chosen.expert[blockIdx.y];
+    const int choice = blockIdx.y, k = job.chosen.k;
+    return named_expert(job.chosen.route[choice / k * k + choice], job.chosen.experts);
+}
+
 /* A tile of 16 outputs of a part. */
 struct row_tile {
     const uint8_t *from; /* a row of units; NULL: there is none */
@@ -18,34 +47,38 @@ struct row_tile {
     int outputs;         /* that exist */
 };
 
-/* The tiles of a job. `chosen`: those of the expert of choice blockIdx.y, which is known when the kernel before
- * has ended. */
-template <bool chosen> struct job_tiles {
+/* The tiles of a job, or of the block's expert. */
+template <row_source source> struct job_tiles {
     bool pairs;               /* it multiplies two parts and ends with an activation */
     int count, row_bytes;     /* of a part or, without pairs, of all; of a tile */
-    const uint8_t *expert[2]; /* where those of each of its parts begin */
-    float *y;                 /* its outputs */
+    const uint8_t *expert[2]; /* where those of each of the expert's parts begin */
+    float *y;                 /* of the expert, the outputs of the row that the warp finishes */
+    int outputs;              /* of it; 0: there is no such row */
 
     __device__ __forceinline__ void begin(const vug_cuda_tile_job &job, bool is_pairs,
                                           int tile_bytes)
     {
         pairs = is_pairs, count = tiles_of_job(job), row_bytes = tile_bytes;
-        if constexpr (chosen) {
-            const int choice = blockIdx.y, k = job.chosen.k;
-            const int named =
-                    named_expert(job.chosen.route[choice / k * k + choice], job.chosen.experts);
-            y = job.part[0].y + choice * job.part[0].out;
-            expert[0] = expert_tiles(job.chosen.data[0], named);
-            expert[1] = pairs ? expert_tiles(job.chosen.data[1], named) : NULL;
+        if constexpr (source != ONE_ROW) {
+            const int named = expert_of_block<source>(job), row = threadIdx.x / WARP;
+            const int choice = row < rows_of<source> ? choice_of_row<source>(job, row) : -1;
+            y = job.part[0].y + max(choice, 0) * job.part[0].out;
+            outputs = choice >= 0 ? (int)job.part[0].out : 0;
+            count = named >= 0 ? count : 0;
+            expert[0] = named >= 0 ? expert_tiles(job.chosen.data[0], named) : NULL;
+            expert[1] = pairs && named >= 0 ? expert_tiles(job.chosen.data[1], named) : NULL;
         }
     }
 
     __device__ __forceinline__ row_tile of_part(const vug_cuda_tile_job &job, int part,
                                                 int tile) const
     {
-        const uint8_t *const from = chosen ? expert[part] : job.part[part].tiles;
-        float *const to = chosen ? y : job.part[part].y;
-        return { from + (int64_t)tile * row_bytes, to + tile * TILE,
+        if constexpr (source != ONE_ROW) {
+            /* From two registers: an index would put them into memory. */
+            const uint8_t *const from = part == 0 ? expert[0] : expert[1];
+            return { from + (int64_t)tile * row_bytes, y + tile * TILE, outputs - tile * TILE };
+        }
+        return { job.part[part].tiles + (int64_t)tile * row_bytes, job.part[part].y + tile * TILE,
                  (int)job.part[part].out - tile * TILE };
     }
 
@@ -54,7 +87,7 @@ template <bool chosen> struct job_tiles {
     {
         if (tile >= count)
             return { NULL, NULL, 0 };
-        if (pairs || chosen)
+        if (pairs || source != ONE_ROW)
             return of_part(job, part, tile);
         const int first = tiles_of(job.part[0].out), second = first + tiles_of(job.part[1].out);
         if (tile < first || job.parts == 1)
@@ -73,8 +106,8 @@ struct ring_shape {
 /* A warp's slice of the tiles of its block, of which copies to its ring begin in this order: tiles, and
  * of each the parts, in chunks. `stage_parts` parts are multiplied together, with the same terms of x, and
  * lie in one stage. */
-template <typename W, int stage_parts, bool chosen> struct slice_stream {
-    job_tiles<chosen> tiles;
+template <typename W, int stage_parts, row_source source> struct slice_stream {
+    job_tiles<source> tiles;
     const uint8_t *from[stage_parts]; /* the next chunk */
     int first, n;                     /* units of the slice */
     int tile, part, left;             /* units that are left of the part; 0: of all */
@@ -149,18 +182,18 @@ template <typename W, bool keeps, int stage_parts> struct slice_ring {
         parity = 0;
     }
 
-    template <bool chosen>
+    template <row_source source>
     __device__ __forceinline__ void copy_early(const vug_cuda_tile_job &job,
-                                               slice_stream<W, stage_parts, chosen> &from) const
+                                               slice_stream<W, stage_parts, source> &from) const
     {
 #pragma unroll 1
         for (int i = 0; i < early_stages(shape); i++)
             from.copy(job, shape.chunk, early + i * stage_bytes(shape), barrier + 8 * i);
     }
 
-    template <bool chosen>
+    template <row_source source>
     __device__ __forceinline__ void copy_later(const vug_cuda_tile_job &job,
-                                               slice_stream<W, stage_parts, chosen> &from) const
+                                               slice_stream<W, stage_parts, source> &from) const
     {
 #pragma unroll 1
         for (int i = early_stages(shape); i < shape.stages; i++)

@@ -42,15 +42,9 @@ template <typename W>
 static constexpr int unit_numbers = UNIT_BLOCKS *((W::is_integer ? 1 : 0) +
                                                   (W::needs_sums ? 1 : 0));
 
-/* Where the lane's words are in those of a unit, in bytes. */
-template <typename W> static __device__ __forceinline__ int lane_terms(void)
-{
-    return threadIdx.x % (W::is_scaled && !W::is_integer ? 4 : 8) * 16;
-}
-
 /* ---- memory ------------------------------------------------------------------------------- */
 
-/* A row, and what one with a norm is computed from. */
+/* A row, or the first of a group, and what one with a norm is computed from. */
 struct row_parts {
     uint32_t *terms;
     float *numbers;                   /* of units */
@@ -73,35 +67,61 @@ template <typename W> static __host__ __device__ __forceinline__ int numbers_str
     return row_stride((int)vug_cuda_padded(n) / VUG_CUDA_TILE_PAD * unit_numbers<W>);
 }
 
+/* Words from the terms of a row to those of the next one of a group, with the numbers between them. Four rows
+ * of a group lie in different banks, where lanes load from all of them. */
+template <typename W, int rows> static __host__ __device__ __forceinline__ int words_of_row(int n)
+{
+    enum { BANKS = 32, LOADED = 2 };
+    const int words = terms_stride<W>(n) + numbers_stride<W>(n);
+    return rows == 1 ? words : (words + BANKS - 1) / BANKS * BANKS + LOADED;
+}
+
 /* The floats before those of x: of terms and numbers. If norms are not copied, the row that is added lies
  * in their place until they are known. */
-template <typename W>
+template <typename W, int rows>
 static __host__ __device__ __forceinline__ int before_x(int n, bool adds, bool copies)
 {
-    const int terms = terms_stride<W>(n) + numbers_stride<W>(n), add = row_stride(n);
+    const int terms = rows * words_of_row<W, rows>(n), add = row_stride(n);
     return adds && !copies && add > terms ? add : terms;
 }
 
-/* Of a row; copies: the weights of norms are copied to shared memory, too. */
-template <typename W> static size_t row_bytes(const vug_cuda_row &r, int64_t n, bool copies)
+/* Of a row, or a group of `rows`; copies: the weights of norms are copied to shared memory, too. */
+template <typename W, int rows>
+static size_t row_bytes(const vug_cuda_row &r, int64_t n, bool copies)
 {
     const bool adds = r.add != NULL;
-    const int rows = !r.norm ? 0 : copies ? 2 + adds + (r.add_norm != NULL) : 1;
-    return (size_t)(before_x<W>((int)n, adds, copies) + rows * row_stride((int)n)) * sizeof(float);
+    const int normed = !r.norm ? 0 : copies ? 2 + adds + (r.add_norm != NULL) : 1;
+    return (size_t)(before_x<W, rows>((int)n, adds, copies) + normed * row_stride((int)n)) *
+           sizeof(float);
 }
 
-template <typename W>
+template <typename W, int rows>
 static __device__ __forceinline__ row_parts place_row(const vug_cuda_row &r, int n, bool copies,
                                                       void *memory)
 {
     row_parts parts;
     parts.terms = (uint32_t *)memory;
     parts.numbers = (float *)(parts.terms + terms_stride<W>(n));
-    parts.x = (float *)memory + before_x<W>(n, r.add != NULL, copies);
+    parts.x = (float *)memory + before_x<W, rows>(n, r.add != NULL, copies);
     parts.norm = parts.x + row_stride(n);
     parts.add = copies ? parts.norm + row_stride(n) : (float *)memory;
     parts.add_norm = parts.add + row_stride(n);
     return parts;
+}
+
+/* Where the lane's words of the first unit are, in bytes from the terms of the first row. Of several rows, row r
+ * has the columns 2 r and 2 r + 1 of a product of integers. */
+template <typename W, int rows> static __device__ __forceinline__ int lane_terms(int n)
+{
+    const int row = rows == 1 ? 0 : threadIdx.x % WARP / 8;
+    return threadIdx.x % (W::is_scaled && !W::is_integer ? 4 : 8) * 16 +
+           row * words_of_row<W, rows>(n) * 4;
+}
+
+/* Where the numbers of the row are of which the lane has the sums, from those of the first row. */
+template <typename W, int rows> static __device__ __forceinline__ int lane_numbers(int n)
+{
+    return rows == 1 ? 0 : threadIdx.x % 4 * words_of_row<W, rows>(n);
 }
 
 /* ---- terms ----------------------------------------------------------------------------------- */

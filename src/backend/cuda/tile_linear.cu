@@ -183,6 +183,8 @@ static __global__ void sort_kernel(vug_cuda_sort_job job)
     extern __shared__ int32_t counts[];
     int32_t *const n = counts, *const first = counts + job.experts;
     const int64_t choices = job.tokens * job.k;
+    start_next();
+    wait_for_previous();
     for (int e = threadIdx.x; e < job.experts; e += ROW_THREADS)
         n[e] = 0;
     for (int64_t i = threadIdx.x; i < job.groups; i += ROW_THREADS)
@@ -225,7 +227,7 @@ static __global__ void sort_kernel(vug_cuda_sort_job job)
 void vug_cuda_sort_experts(cudaStream_t stream, const vug_cuda_sort_job *job)
 {
     const size_t shared = 2 * (size_t)job->experts * sizeof(int32_t);
-    launch_early(stream, sort_kernel, dim3(1), ROW_THREADS, shared, {}, *job);
+    launch_early(stream, sort_kernel, dim3(1), ROW_THREADS, shared, job->launch, *job);
 }
 
 /* ---- products ------------------------------------------------------------------------------- */
@@ -461,7 +463,7 @@ template <typename W, int units, int groups>
 static void launch_chosen(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     enum { WAVES = 4 };
-    const int64_t of_rows = job->rows / VUG_CUDA_GROUP_ROWS, tiles = tiles_of_job(*job);
+    const int64_t of_rows = job->rows / VUG_CUDA_TILE_GROUP, tiles = tiles_of_job(*job);
     const int64_t most =
             (WAVES * job->processors * blocks_of(units * (int)sizeof(W)) - 1) / of_rows + 1;
     const dim3 grid((unsigned)(tiles < most ? tiles : most), (unsigned)of_rows);

@@ -255,9 +255,9 @@ static void launch_plain(cudaStream_t stream, const vug_cuda_prefill_job *job, i
     const int64_t of_64 = wave_cost(job, 64, processors), of_128 = wave_cost(job, 128, processors),
                   of_192 = wave_cost(job, 192, processors);
     if (job->chosen.used)
-        (job->terms == 1 ? launch_wgmma<plain_unit, VUG_CUDA_WIDE_GROUP_ROWS, 1, true>
-                         : launch_wgmma<plain_unit, VUG_CUDA_WIDE_GROUP_ROWS, 2, true>)(stream, job,
-                                                                                        processors);
+        (job->terms == 1
+                 ? launch_wgmma<plain_unit, VUG_CUDA_WIDE_GROUP, 1, true>
+                 : launch_wgmma<plain_unit, VUG_CUDA_WIDE_GROUP, 2, true>)(stream, job, processors);
     else if (job->terms == 1 && of_192 <= of_128 && of_192 <= of_64)
         launch_wgmma<plain_unit, 192, 1>(stream, job, processors);
     else if (of_128 <= of_64)
@@ -272,7 +272,7 @@ template <typename W>
 static void launch_codes(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
 {
     if (job->chosen.used)
-        launch_wgmma<W, VUG_CUDA_WIDE_GROUP_ROWS, 2, true>(stream, job, processors);
+        launch_wgmma<W, VUG_CUDA_WIDE_GROUP, 2, true>(stream, job, processors);
     else if (wave_cost(job, 128, processors) <= wave_cost(job, 64, processors))
         launch_wgmma<W, 128, 2>(stream, job, processors);
     else

@@ -1,5 +1,6 @@
 /* Mixtures of experts on a machine with a GPU: a row alone has the bits of the row among others; and the result is
- * that of the kernels in F32. Up to two rows have kernels of row_linear.cu, more are sorted into groups. */
+ * that of the kernels in F32. Choices are multiplied one by one, in groups of 4 (row_linear.cu), of 8
+ * (tile_linear.cu) or of 64 (wgmma_linear.cu), by their number and the formats. */
 #include "test.h"
 
 #include <math.h>
@@ -116,6 +117,9 @@ static void test_rows_of_experts_do_not_depend_on_others(void **state)
     /* Tiles, units and quads that are not whole, and slices without a unit. */
     check_experts(&(expert_case){ VUG_DTYPE_BF16, VUG_DTYPE_BF16, 150, 38 }, 5);
     check_experts(&(expert_case){ VUG_DTYPE_Q8_0, VUG_DTYPE_Q8_0, 1056, 96 }, 5);
+    check_experts(&(expert_case){ VUG_DTYPE_Q4_0, VUG_DTYPE_Q4_0, 96, 32 }, 6);
+    /* Rows that leave no memory for rings of groups. */
+    check_experts(&(expert_case){ VUG_DTYPE_MLX8, VUG_DTYPE_Q4_0, 6144, 64 }, 5);
 }
 
 int main(void)
