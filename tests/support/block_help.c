@@ -62,6 +62,13 @@ vug_matrix block_weights(rng *r, vug_dtype dtype, int64_t rows, int64_t columns,
     return m;
 }
 
+vug_matrix random_matrix(rng *r, vug_dtype dtype, int64_t rows, int64_t columns, size_t shift)
+{
+    if (vug_codec_of(dtype)->block)
+        return block_weights(r, dtype, rows, columns, shift);
+    return matrix_over(dtype, random_weights(r, dtype, (size_t)(rows * columns), shift), columns);
+}
+
 void block_weights_free(const vug_matrix *m, size_t shift)
 {
     const uint8_t *parts[] = { m->data, m->scales.scale, m->scales.bias };

@@ -2,7 +2,8 @@
 
 #include "block_help.h"
 #include "graph_help.h"
-#include "quant/codec.h"
+
+enum { SHIFT = 2 }; /* what addresses of weights are off alignment */
 
 vug_val help_append(help_graph *m, vug_node node)
 {
@@ -27,24 +28,27 @@ vug_val help_input(help_graph *m, vug_input which)
                            .at.input = { .which = which } });
 }
 
+int help_add_weight(help_graph *m, vug_dtype dtype, int64_t rows, int64_t cols)
+{
+    const vug_matrix matrix = random_matrix(&m->r, dtype, rows, cols, SHIFT);
+    m->weight[m->n_weights] = (vug_weight){ .name = "w",
+                                            .dtype = dtype,
+                                            .rows = rows,
+                                            .columns = cols,
+                                            .data = matrix.data,
+                                            .scales = matrix.scales };
+    return m->n_weights++;
+}
+
 vug_val help_weight(help_graph *m, int64_t rows, int64_t cols)
 {
     static const vug_dtype plain[] = { VUG_DTYPE_BF16, VUG_DTYPE_F16, VUG_DTYPE_F32 };
     static const vug_dtype blocks[] = { VUG_DTYPE_Q4_0, VUG_DTYPE_BF16,   VUG_DTYPE_Q8_0,
                                         VUG_DTYPE_MLX4, VUG_DTYPE_IQ4_NL, VUG_DTYPE_F32,
                                         VUG_DTYPE_Q5_1, VUG_DTYPE_MLX_FP4 };
-    const int slot = m->n_weights++;
-    const int64_t n = rows ? rows : 1;
-    const vug_dtype dtype = m->blocks && cols % 64 == 0 ? blocks[slot % 8] : plain[slot % 3];
-    vug_weight *w = &m->weight[slot];
-    *w = (vug_weight){ .name = "w", .dtype = dtype, .rows = n, .columns = cols };
-    if (vug_codec_of(dtype)->block) {
-        const vug_matrix matrix = block_weights(&m->r, dtype, n, cols, 2);
-        w->data = matrix.data;
-        w->scales = matrix.scales;
-    } else {
-        w->data = random_weights(&m->r, dtype, (size_t)(cols * n), 2);
-    }
+    const int next = m->n_weights;
+    const vug_dtype dtype = m->blocks && cols % 64 == 0 ? blocks[next % 8] : plain[next % 3];
+    const int slot = help_add_weight(m, dtype, rows ? rows : 1, cols);
     const vug_shape shape = rows ? (vug_shape){ 2, { rows, cols } } : (vug_shape){ 1, { cols } };
     return help_append(
             m, (vug_node){ .op = VUG_OP_PARAM, .shape = shape, .at.param = { slot, dtype } });
@@ -59,20 +63,14 @@ vug_val help_product(help_graph *m, vug_val x, int slot)
     return help_op2(m, VUG_OP_LINEAR, x, param);
 }
 
-vug_val help_experts_weight(help_graph *m, int n, int64_t rows, int64_t cols)
+vug_val help_experts_weight(help_graph *m, vug_dtype dtype, int n, int64_t rows, int64_t cols)
 {
     const int first = m->n_weights;
     for (int i = 0; i < n; i++)
-        m->weight[m->n_weights++] =
-                (vug_weight){ .name = "w",
-                              .dtype = VUG_DTYPE_F32,
-                              .rows = rows,
-                              .columns = cols,
-                              .data = random_weights(&m->r, VUG_DTYPE_F32, (size_t)(rows * cols),
-                                                     2) };
+        help_add_weight(m, dtype, rows, cols);
     return help_append(m, (vug_node){ .op = VUG_OP_PARAM,
                                       .shape = { 3, { n, rows, cols } },
-                                      .at.param = { first, VUG_DTYPE_F32 } });
+                                      .at.param = { first, dtype } });
 }
 
 vug_val help_linear(help_graph *m, vug_val x, int64_t out, int64_t in)
@@ -107,7 +105,7 @@ void help_graph_release(help_graph *m)
 {
     for (int i = 0; i < m->n_weights; i++)
         block_weights_free(
-                &(vug_matrix){ .data = m->weight[i].data, .scales = m->weight[i].scales }, 2);
+                &(vug_matrix){ .data = m->weight[i].data, .scales = m->weight[i].scales }, SHIFT);
     vug_plan_release(&m->plan);
     vug_graph_release(&m->graph);
 }

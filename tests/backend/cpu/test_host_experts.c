@@ -23,9 +23,9 @@ static help_graph two_mixtures(void)
         const vug_val route = help_append(&m, (vug_node){ .op = VUG_OP_ROUTER,
                                                           .in = { help_linear(&m, x, N, D) },
                                                           .at.router = { CHOSEN, true } });
-        const vug_val gate = help_experts_weight(&m, N, FFN, D);
-        const vug_val up = help_experts_weight(&m, N, FFN, D);
-        const vug_val down = help_experts_weight(&m, N, D, FFN);
+        const vug_val gate = help_experts_weight(&m, VUG_DTYPE_F32, N, FFN, D);
+        const vug_val up = help_experts_weight(&m, VUG_DTYPE_F32, N, FFN, D);
+        const vug_val down = help_experts_weight(&m, VUG_DTYPE_F32, N, D, FFN);
         y[m.layer] = help_append(&m, (vug_node){ .op = VUG_OP_EXPERTS,
                                                  .in = { x, route, gate, up, down },
                                                  .at.experts = { VUG_OP_SILU } });

@@ -70,10 +70,7 @@ enum { SHIFT = 2 }; /* what addresses of weights are off alignment */
 static vug_matrix make_matrix(rng *r, vug_dtype dtype, int64_t rows, int64_t columns)
 {
     enum { BLOCK_ROWS = 48, BLOCK_COLUMNS = 32 };
-    if (vug_codec_of(dtype)->block)
-        return block_weights(r, dtype, rows, columns, SHIFT);
-    vug_matrix m = { .dtype = dtype, .columns = columns };
-    m.data = random_weights(r, dtype, (size_t)(rows * columns), SHIFT);
+    vug_matrix m = random_matrix(r, dtype, rows, columns, SHIFT);
     if (dtype != VUG_DTYPE_E4M3)
         return m;
     const int64_t stride = (columns + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;

@@ -50,15 +50,8 @@ static vug_val rope_table(help_graph *m, int64_t dims)
 /* The product of rows [tokens,heads,width] with a matrix in BF16. */
 static vug_val multiplied(help_graph *m, vug_val x, int64_t columns)
 {
-    const vug_weight w = { .name = "w",
-                           .dtype = VUG_DTYPE_BF16,
-                           .rows = PRODUCT,
-                           .columns = columns,
-                           .data = random_weights(&m->r, VUG_DTYPE_BF16,
-                                                  (size_t)(PRODUCT * columns), 2) };
-    m->weight[m->n_weights] = w;
-    const vug_val rows = help_append(m, (vug_node){ .op = VUG_OP_MERGE, .in = { x } });
-    return help_product(m, rows, m->n_weights++);
+    const int slot = help_add_weight(m, VUG_DTYPE_BF16, PRODUCT, columns);
+    return help_product(m, help_append(m, (vug_node){ .op = VUG_OP_MERGE, .in = { x } }), slot);
 }
 
 static help_graph attention_graph(const attention_shape *shape, vug_activations activations,

@@ -6,36 +6,15 @@
 #include <math.h>
 
 #include "backend/cuda/cuda.h"
-#include "block_help.h"
 #include "engine_help.h"
 #include "linear_help.h"
-#include "quant/matrix.h"
 
-enum { EXPERTS = 16, CHOSEN = 4, SHIFT = 2 };
+enum { EXPERTS = 16, CHOSEN = 4 };
 
 typedef struct {
     vug_dtype gate, down;
     int64_t width, hidden;
 } expert_case;
-
-static vug_val expert_weights(help_graph *m, vug_dtype dtype, int64_t rows, int64_t columns)
-{
-    const int first = m->n_weights;
-    for (int i = 0; i < EXPERTS; i++) {
-        vug_weight w = { .name = "w", .dtype = dtype, .rows = rows, .columns = columns };
-        if (vug_codec_of(dtype)->block) {
-            const vug_matrix matrix = block_weights(&m->r, dtype, rows, columns, SHIFT);
-            w.data = matrix.data;
-            w.scales = matrix.scales;
-        } else {
-            w.data = random_weights(&m->r, dtype, (size_t)(rows * columns), SHIFT);
-        }
-        m->weight[m->n_weights++] = w;
-    }
-    return help_append(m, (vug_node){ .op = VUG_OP_PARAM,
-                                      .shape = { 3, { EXPERTS, rows, columns } },
-                                      .at.param = { first, dtype } });
-}
 
 /* y [rows,width] of x [rows,width]. */
 static void run_experts(const expert_case *c, vug_activations activations, const float *x,
@@ -48,9 +27,9 @@ static void run_experts(const expert_case *c, vug_activations activations, const
             help_append(&m, (vug_node){ .op = VUG_OP_ROUTER,
                                         .in = { help_linear(&m, in, EXPERTS, c->width) },
                                         .at.router = { CHOSEN, true } });
-    const vug_val gate = expert_weights(&m, c->gate, c->hidden, c->width),
-                  up = expert_weights(&m, c->gate, c->hidden, c->width),
-                  down = expert_weights(&m, c->down, c->width, c->hidden);
+    const vug_val gate = help_experts_weight(&m, c->gate, EXPERTS, c->hidden, c->width),
+                  up = help_experts_weight(&m, c->gate, EXPERTS, c->hidden, c->width),
+                  down = help_experts_weight(&m, c->down, EXPERTS, c->width, c->hidden);
     const vug_val out = help_append(&m, (vug_node){ .op = VUG_OP_EXPERTS,
                                                     .in = { in, route, gate, up, down },
                                                     .at.experts.activation = VUG_OP_SILU });

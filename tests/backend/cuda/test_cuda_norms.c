@@ -3,12 +3,10 @@
 #include "test.h"
 
 #include "backend/cuda/cuda.h"
-#include "block_help.h"
 #include "engine_help.h"
 #include "linear_help.h"
-#include "quant/matrix.h"
 
-enum { OUT = 40, SHIFT = 2 };
+enum { OUT = 40 };
 
 typedef struct {
     vug_dtype dtype; /* of the matrices */
@@ -17,19 +15,6 @@ typedef struct {
     bool gated;  /* the product of two matrices ends with an activation */
     bool shared; /* a product with a matrix of another format reads the norm, too, and is added */
 } norm_case;
-
-static void add_matrix(help_graph *m, vug_dtype dtype, int64_t columns)
-{
-    vug_weight w = { .name = "w", .dtype = dtype, .rows = OUT, .columns = columns };
-    if (vug_codec_of(dtype)->block) {
-        const vug_matrix matrix = block_weights(&m->r, dtype, OUT, columns, SHIFT);
-        w.data = matrix.data;
-        w.scales = matrix.scales;
-    } else {
-        w.data = random_weights(&m->r, dtype, (size_t)(OUT * columns), SHIFT);
-    }
-    m->weight[m->n_weights++] = w;
-}
 
 static vug_val norm(help_graph *m, vug_val x, int64_t columns)
 {
@@ -51,9 +36,10 @@ static void run_normed(const norm_case *c, const float *x, int64_t rows, float *
 {
     help_graph m = { .r = { 19 }, .layer = -1 };
     vug_err err = { 0 };
-    add_matrix(&m, c->dtype, c->columns);
-    add_matrix(&m, c->dtype, c->columns);
-    add_matrix(&m, c->dtype == VUG_DTYPE_BF16 ? VUG_DTYPE_Q8_0 : VUG_DTYPE_BF16, c->columns);
+    help_add_weight(&m, c->dtype, OUT, c->columns);
+    help_add_weight(&m, c->dtype, OUT, c->columns);
+    help_add_weight(&m, c->dtype == VUG_DTYPE_BF16 ? VUG_DTYPE_Q8_0 : VUG_DTYPE_BF16, OUT,
+                    c->columns);
     vug_val in = help_data(&m, (vug_shape){ 2, { rows, c->columns } });
     if (c->adds)
         in = sum_with_normed(&m, in, c->columns);

@@ -90,12 +90,7 @@ static void check_format(vug_dtype dtype, int64_t columns)
     enum { SHIFT = 2 };
     rng r = { 5 };
     static float x[ROWS * MAX_COLUMNS], decoded[OUT * MAX_COLUMNS], y[ROWS * OUT];
-    const bool block = vug_codec_of(dtype)->block != NULL;
-    vug_matrix matrix = { .dtype = dtype, .columns = columns };
-    if (block)
-        matrix = block_weights(&r, dtype, OUT, columns, SHIFT);
-    else
-        matrix.data = random_weights(&r, dtype, (size_t)(OUT * columns), SHIFT);
+    const vug_matrix matrix = random_matrix(&r, dtype, OUT, columns, SHIFT);
     rng_fill(&r, x, (size_t)(ROWS * columns));
     for (int64_t o = 0; o < OUT; o++)
         vug_matrix_decode(&matrix, o, decoded + o * columns);
@@ -112,10 +107,7 @@ static void check_format(vug_dtype dtype, int64_t columns)
     /* The input, the weight or its scales, and the output are rounded. Each may be rounded twice. */
     help_run_linear(&vug_backend_mlx, &w, VUG_ACTIVATIONS_BF16, x, ROWS, y);
     check_products(y, x, decoded, columns, f16 ? 4 * in_f16 : 8 * in_bf16);
-    if (block)
-        block_weights_free(&matrix, SHIFT);
-    else
-        free_weights(matrix.data, SHIFT);
+    block_weights_free(&matrix, SHIFT);
 }
 
 static void test_products_are_those_of_decoded_weights(void **state)
