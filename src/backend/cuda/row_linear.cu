@@ -2,8 +2,8 @@
  * Products of a single row, or of a few rows that have one expert, with matrices in tiles, in the order of
  * weight_tiles.h.
  *
- * Each of the 8 warps of a block sums one slice of a tile of 16 outputs, and one warp adds the
- * slices while the others go on. A step of one row is bound by latency: what does not depend on
+ * Each of the 8 warps of a block sums one slice of a tile of 16 outputs, and one warp for each row adds
+ * the slices while the others go on. A step of one row is bound by latency: what does not depend on
  * the kernel before, weights of norms and the first weights of each warp, is loaded before it has
  * ended; then every block norms the row for itself.
  */
@@ -175,8 +175,8 @@ static __device__ __forceinline__ void compute_rows(const vug_cuda_tile_job &job
     compute_slice<W, rows, waiting>(x, (int)job.columns, job.terms, row, begin, end);
 }
 
-/* Waits until it is known which experts are chosen, and begins to bring the addresses of all experts to the
- * cache of the device before. */
+/* Lets the next kernel begin, begins to bring the addresses of all experts to the cache of the device, and waits
+ * until it is known which experts are chosen. */
 static __device__ __forceinline__ void wait_for_choices(const vug_cuda_tile_job &job)
 {
     enum { FLOATS = 3 * sizeof(void *) / sizeof(float) }; /* that an expert's addresses take */
@@ -386,7 +386,9 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
 
 /* ---- launching --------------------------------------------------------------------------------- */
 
-/* About how many groups have rows, if each expert is as likely to be chosen as the others. */
+/* About how many groups have rows, if each expert is as likely to be chosen as the others: one for each expert
+ * that has any; or, with more rows, as many as are full but for (VUG_CUDA_SMALL_GROUP - 1) / 2 rows of an
+ * expert on average. */
 static int likely_groups(const vug_cuda_tile_job *job)
 {
     const double experts = job->chosen.experts, rows = job->chosen.choices / experts;
@@ -617,7 +619,7 @@ void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
     }
 }
 
-/* In a ring, of which that of a pair has both parts in one stage; false: there is none. */
+/* Launches the kernel with a ring, in which both parts of a pair lie in one stage; false: there is none. */
 template <typename W, row_source source>
 static bool launch_expert_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
