@@ -51,15 +51,15 @@ static __device__ void rotate_row(const vug_cuda_norm_job &job, bool norms, int6
     const float r = norms ? norm_factor(squares, n, job.eps) : 1;
 #pragma unroll 1
     for (int i = threads::index(); i < h; i += threads::n) {
-        const float a = norms ? normalised(job, x, r, i) : x[i];
-        const float b = norms ? normalised(job, x, r, i + h) : x[i + h];
+        const float a = norms ? normalised_at(job, x, r, i) : x[i];
+        const float b = norms ? normalised_at(job, x, r, i + h) : x[i + h];
         const rotated_pair pair = rotate(a, b, table[i], table[i + h]);
         y[i] = pair.first;
         y[i + h] = pair.second;
     }
 #pragma unroll 1
     for (int i = dims + threads::index(); i < n; i += threads::n)
-        y[i] = norms ? normalised(job, x, r, i) : x[i];
+        y[i] = norms ? normalised_at(job, x, r, i) : x[i];
     threads::sync();
 }
 

@@ -553,6 +553,8 @@ static size_t least_bytes(int tiles, int blocks_at_once)
 template <typename W, bool keeps, int stage_parts, row_source source = ONE_ROW>
 static bool launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
+    if (!has_rings())
+        return false;
     constexpr int rows = rows_of<source>;
     const int most = RING_BLOCKS * job->processors;
     const dim3 blocks = blocks_of_job<source>(job, most);
@@ -564,6 +566,14 @@ static bool launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
     launch_early(stream, ring_row_kernel<W, keeps, stage_parts, source>, blocks, SLICE_THREADS,
                  bytes, job->launch, *job, shape);
     return true;
+}
+
+/* A ring whose stages have both parts of a pair; it does not keep norms. false: there is none. */
+template <typename W, row_source source = ONE_ROW>
+static bool choose_stage_parts(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    return (job->activation == VUG_OP_LINEAR ? launch_ring<W, false, 1, source>
+                                             : launch_ring<W, false, 2, source>)(stream, job);
 }
 
 /* Whether threads keep the weights of norms in registers: if copies of two norms, beside their rows, leave
@@ -588,14 +598,9 @@ template <int dtype> static void launch_rings(cudaStream_t stream, const vug_cud
     constexpr bool integers = vug_cuda_takes_integers((vug_dtype)dtype);
     using W = std::conditional_t<integers, integer_unit<dtype>, code_unit<dtype>>;
     bool launched = false;
-    if (has_rings()) {
-        if constexpr (W::bytes >= BYTES)
-            launched = keeps_norms<W>(job) && launch_ring<W, true, 1>(stream, job);
-        launched = launched ||
-                   (job->activation == VUG_OP_LINEAR ? launch_ring<W, false, 1>
-                                                     : launch_ring<W, false, 2>)(stream, job);
-    }
-    if (!launched)
+    if constexpr (W::bytes >= BYTES)
+        launched = keeps_norms<W>(job) && launch_ring<W, true, 1>(stream, job);
+    if (!launched && !choose_stage_parts<W>(stream, job))
         launch_codes<W>(stream, job);
 }
 
@@ -619,15 +624,6 @@ void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
     }
 }
 
-/* Launches the kernel with a ring, in which both parts of a pair lie in one stage; false: there is none. */
-template <typename W, row_source source>
-static bool launch_expert_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
-{
-    return has_rings() &&
-           (job->activation == VUG_OP_LINEAR ? launch_ring<W, false, 1, source>
-                                             : launch_ring<W, false, 2, source>)(stream, job);
-}
-
 template <int dtype>
 static void launch_expert_codes(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
@@ -635,7 +631,7 @@ static void launch_expert_codes(cudaStream_t stream, const vug_cuda_tile_job *jo
     using W = std::conditional_t<integers, integer_unit<dtype>, code_unit<dtype>>;
     if (job->terms == 1)
         choose_pairs<rounded_unit<dtype>, 5, ROW_OF_CHOICE>(stream, job);
-    else if (!launch_expert_ring<W, ROW_OF_CHOICE>(stream, job))
+    else if (!choose_stage_parts<W, ROW_OF_CHOICE>(stream, job))
         choose_pairs<W, 5, ROW_OF_CHOICE>(stream, job);
 }
 
@@ -659,7 +655,7 @@ void vug_cuda_row_experts(cudaStream_t stream, const vug_cuda_tile_job *job)
 template <int dtype> static void launch_groups(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     if constexpr (vug_cuda_takes_integers((vug_dtype)dtype))
-        (void)launch_expert_ring<integer_unit<dtype>, ROW_GROUP>(stream, job);
+        (void)choose_stage_parts<integer_unit<dtype>, ROW_GROUP>(stream, job);
 }
 
 void vug_cuda_row_groups(cudaStream_t stream, const vug_cuda_tile_job *job)

@@ -107,11 +107,17 @@ static __device__ __forceinline__ rotated_pair rotate(float a, float b, float c,
     return { fmaf(a, c, -(b * s)), fmaf(b, c, a * s) };
 }
 
-static __device__ __forceinline__ float normalised(const vug_cuda_norm_job &job, const float *x,
-                                                   float r, int64_t i)
+/* w: the element of the norm's weights, if it has any */
+static __device__ __forceinline__ float normalised(const vug_cuda_norm_job &job, float x, float r,
+                                                   float w)
 {
-    const float y = x[i] * r;
-    return job.w ? y * (job.w[i] + job.bias) : y;
+    return job.w ? x * r * (w + job.bias) : x * r;
+}
+
+static __device__ __forceinline__ float normalised_at(const vug_cuda_norm_job &job, const float *x,
+                                                      float r, int64_t i)
+{
+    return normalised(job, x[i], r, job.w ? job.w[i] : 0);
 }
 
 /* x / (1 + exp(v)), without a branch; beyond 80 the result is as good as 0. */

@@ -10,7 +10,7 @@ static __device__ void norm_elements(const vug_cuda_norm_job &job, const float *
     const int n = (int)job.width;
 #pragma unroll 1
     for (int i = first + threadIdx.x; i < n; i += LOADS_TOGETHER * ROW_THREADS) {
-        float v[LOADS_TOGETHER], w[LOADS_TOGETHER], to[LOADS_TOGETHER];
+        float v[LOADS_TOGETHER], w[LOADS_TOGETHER] = {}, to[LOADS_TOGETHER];
         load_elements(x, n, i, v);
         if (job.w)
             load_elements(job.w, n, i, w);
@@ -18,7 +18,7 @@ static __device__ void norm_elements(const vug_cuda_norm_job &job, const float *
             load_elements(add, n, i, to);
 #pragma unroll
         for (int j = 0; j < LOADS_TOGETHER; j++) {
-            const float y = job.w ? v[j] * by * (w[j] + job.bias) : v[j] * by;
+            const float y = normalised(job, v[j], by, w[j]);
             if (i + j * ROW_THREADS < n)
                 out[i + j * ROW_THREADS] = add ? to[j] + y : y;
         }
@@ -37,7 +37,7 @@ static __global__ void norm_kernel(vug_cuda_norm_job job)
     float *out = job.out + row * n;
     const float r = norm_factor(row_squares(x, n), n, job.eps);
     for (int64_t i = threadIdx.x; table && i < h; i += ROW_THREADS) {
-        const float a = normalised(job, x, r, i), b = normalised(job, x, r, i + h);
+        const float a = normalised_at(job, x, r, i), b = normalised_at(job, x, r, i + h);
         const rotated_pair pair = rotate(a, b, table[i], table[i + h]);
         out[i] = pair.first;
         out[i + h] = pair.second;
