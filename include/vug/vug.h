@@ -235,8 +235,9 @@ typedef struct {
                               beside the weights if it exists, else "prefill" */
     const char *kv;      /* of caches: "f32", "f16", "bf16", "q8"; NULL: the profile's, or "f32" */
     const char *activations; /* how matrix products round their input: "q8" (to 8 bits if the
-                                weights are in blocks), "bf16" (also to BF16 if the weights are BF16)
-                                or "f32" (not at all); NULL: the profile's choice, else "q8" */
+                                weights are in blocks), "bf16" (also to BF16 if the weights are
+                                BF16), "bf16-fast" (the same, with sums in the fastest order), "f32"
+                                (not at all); NULL: the profile's, else "q8" */
     const char *head_screen; /* a smaller copy of the output matrix that shows which logits sampling
                                 may need, so that others are not computed; tokens are the same:
                                 "auto" (also NULL): if faster and without a memory limit; "on"; "off" */
@@ -288,8 +289,7 @@ typedef struct {
     const char *kv;                  /* the element format of KV caches, such as "f32" */
     const char *activations;         /* as in vug_model_options */
     const char *activations_meaning; /* how the device rounds then, in words; or NULL */
-    const char *note; /* how the device computes with this model, where a user may want
-                                something else; NULL: nothing to say */
+    const char *note; /* how the device computes, where a user may want something else; or NULL */
     bool tied_head;
     bool batch_invariant; /* the device gives a token's logits the same bits whatever else is in a
                              step; otherwise they may differ by rounding in F32 */

@@ -10,7 +10,8 @@
  * Contract of a backend that is `batch_invariant` (architecture, decision 9): a token's row in any
  * output depends, to the bit, only on the tokens of its own sequence up to and including it. It
  * does not depend on which other tokens or sequences share the step, or on how the sequence was
- * cut into steps. With any other backend it may differ by what rounding in F32 makes of it.
+ * cut into steps. With any other backend, and with activations in BF16_FAST (ir/activations.h), it may
+ * differ by what rounding in F32 makes of it.
  */
 
 #include <float.h>

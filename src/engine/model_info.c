@@ -142,8 +142,9 @@ void vug_model_fill_info(vug_model *m)
         .note = m->placement[0]    ? m->placement
                 : m->backend->note ? m->backend->note(main->program)
                                    : NULL,
-        .batch_invariant = m->backend->batch_invariant,
-        .logit_error = m->profile.activations == VUG_ACTIVATIONS_BF16
+        .batch_invariant =
+                m->backend->batch_invariant && m->profile.activations != VUG_ACTIVATIONS_BF16_FAST,
+        .logit_error = vug_activations_are_bf16(m->profile.activations)
                                ? m->backend->logit_error.bf16
                                : m->backend->logit_error.other,
     };

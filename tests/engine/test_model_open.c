@@ -256,6 +256,22 @@ static void test_weights_are_loaded_with_progress(void **state)
 
 /* ---- descriptions --------------------------------------------------------------------- */
 
+static void test_sums_in_any_order_are_described(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *activations;
+        bool invariant;
+    } rows[] = { { "q8", true }, { "bf16", true }, { "bf16-fast", false }, { "f32", true } };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        vug_model *m = help_model(TEXT, (vug_model_options){ .activations = rows[i].activations });
+        const vug_model_info info = vug_model_describe(m);
+        assert_string_equal(info.activations, rows[i].activations);
+        assert_int_equal(info.batch_invariant, rows[i].invariant);
+        vug_model_close(m);
+    }
+}
+
 static void test_description_matches_the_files(void **state)
 {
     (void)state;
@@ -766,6 +782,7 @@ int main(void)
         cmocka_unit_test(test_bad_model_options_are_refused),
         cmocka_unit_test(test_memory_limit_is_enforced),
         cmocka_unit_test(test_weights_are_loaded_with_progress),
+        cmocka_unit_test(test_sums_in_any_order_are_described),
         cmocka_unit_test(test_description_matches_the_files),
         cmocka_unit_test(test_unused_tensors_are_not_counted),
         cmocka_unit_test(test_layers_have_the_right_caches),

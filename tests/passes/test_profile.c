@@ -78,7 +78,7 @@ static void test_keys_that_are_refused(void **state)
         { "[precision]\nkv = 8",
           "line 2: precision.kv must be \"f32\", \"f16\", \"bf16\" or \"q8\"" },
         { "[precision]\nactivations = 32",
-          "line 2: precision.activations must be \"q8\", \"bf16\" or \"f32\"" },
+          "line 2: precision.activations must be \"q8\", \"bf16\", \"bf16-fast\" or \"f32\"" },
         { "[precision]\nweights = \"f32\"",
           "line 2: unknown key 'weights' in [precision]; its keys: activations, kv" },
         { "[weights]\npacking = \"panels\"",

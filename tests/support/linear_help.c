@@ -1,5 +1,7 @@
 #include "test.h"
 
+#include <math.h>
+
 #include "engine_help.h"
 #include "linear_help.h"
 
@@ -51,4 +53,13 @@ void help_run_linear(const vug_backend *b, const vug_weight *w, vug_activations 
     help_graph m = help_linear_graph(w, activations, rows);
     help_run_graph(b, &m, 1, x, y, (size_t)(rows * w->rows));
     help_graph_release(&m);
+}
+
+void help_check_near(const float *y, const float *want, int64_t n)
+{
+    float largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmaxf(largest, fabsf(want[i]));
+    for (int64_t i = 0; i < n; i++)
+        assert_true(fabsf(y[i] - want[i]) <= largest * 0x1p-9f);
 }

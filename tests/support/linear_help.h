@@ -19,4 +19,7 @@ void help_run_linear(const vug_backend *b, const vug_weight *w, vug_activations 
 void help_run_graph(const vug_backend *b, const help_graph *m, size_t n_weights, const float *x,
                     float *y, size_t n);
 
+/* The n elements of y differ from `want` by at most 2^-9, the rounding to BF16, of the largest one. */
+void help_check_near(const float *y, const float *want, int64_t n);
+
 #endif

@@ -41,7 +41,7 @@ _Static_assert((int)MAX_STREAM_ROWS >= (int)VUG_CPU_MAX_FLOAT_ROWS, "chunks fit 
 /* Rows of an odd number of elements are no pairs. */
 static vug_cpu_kernel_kind kernel_kind_of(const vug_cpu_env *env, vug_dtype dtype, int64_t in)
 {
-    if (dtype == VUG_DTYPE_BF16 && env->activations == VUG_ACTIVATIONS_BF16 && in % 2 == 0)
+    if (dtype == VUG_DTYPE_BF16 && vug_activations_are_bf16(env->activations) && in % 2 == 0)
         return VUG_CPU_KERNEL_PAIRS;
     if (env->kernels->format[dtype])
         return VUG_CPU_KERNEL_DIRECT;

@@ -199,7 +199,9 @@ const vug_backend vug_backend_cuda = {
     .batch_invariant = true,
     .logit_error = { .bf16 = 2e-2, .other = 2e-3 }, /* products have one or two terms in BF16 */
     .activations_meaning = { [VUG_ACTIVATIONS_Q8] = "two terms of BF16",
-                             [VUG_ACTIVATIONS_BF16] = "one term of BF16" },
+                             [VUG_ACTIVATIONS_BF16] = "one term of BF16",
+                             [VUG_ACTIVATIONS_BF16_FAST] =
+                                     "one term of BF16, sums in the fastest order" },
     .open = open_cuda,
     .close = close_cuda,
     .describe = describe,

@@ -17,7 +17,7 @@ bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node)
     const bool fits = p->device->capability == 9 || p->device->capability == 10;
     /* Keys and values of 16 bits are exact on tensor cores; those of Q8 are rounded to BF16. */
     const bool exact = p->plan->kv == VUG_KV_F16 || p->plan->kv == VUG_KV_BF16;
-    const bool rounds = p->plan->kv == VUG_KV_Q8 && p->plan->activations == VUG_ACTIVATIONS_BF16;
+    const bool rounds = p->plan->kv == VUG_KV_Q8 && vug_activations_are_bf16(p->plan->activations);
     return fits && (exact || rounds) && p->plan->activations != VUG_ACTIVATIONS_F32 &&
            !node->at.attn.mask;
 }
@@ -44,7 +44,7 @@ vug_cuda_launch_options vug_cuda_options_of(const vug_cuda_step *s)
 
 int vug_cuda_terms(const vug_cuda_program *p)
 {
-    return p->plan->activations == VUG_ACTIVATIONS_BF16 ? 1 : 2;
+    return vug_activations_are_bf16(p->plan->activations) ? 1 : 2;
 }
 
 /* ---- experts ------------------------------------------------------------------------------- */

@@ -285,6 +285,8 @@ static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *pro
                                  .rows = few->rows,
                                  .columns = few->columns,
                                  .terms = few->terms,
+                                 .any_order =
+                                         s->program->plan->activations == VUG_ACTIVATIONS_BF16_FAST,
                                  .blocks = x.blocks,
                                  .x_sums = x.x_sums,
                                  .activation = VUG_OP_LINEAR };

@@ -56,6 +56,7 @@ typedef struct {
     vug_dtype format; /* of all matrices: BF16 or, with two terms, one of BLOCK_TILE_FORMATS */
     int64_t rows, columns;
     int terms;             /* of x: 1 or 2 */
+    bool any_order;        /* sums may be in any order, such as one chain of all columns */
     const uint8_t *blocks; /* x */
     const float *x_sums;   /* if the format needs them */
     vug_op activation;     /* VUG_OP_GEGLU or VUG_OP_SWIGLU of two parts, on devices of compute

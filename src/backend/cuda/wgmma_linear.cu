@@ -39,7 +39,7 @@ static __device__ __forceinline__ void store_results(const vug_cuda_prefill_job 
 
 /* ---- products with BF16 ------------------------------------------------------------------------- */
 
-template <int tokens, int terms, bool pairs, bool chosen>
+template <int tokens, int terms, bool pairs, bool chosen, sum_order order>
 static __device__ void drain_ring(const vug_cuda_prefill_job &job, const ring_memory &memory,
                                   uint8_t *data, int rank)
 {
@@ -51,7 +51,7 @@ static __device__ void drain_ring(const vug_cuda_prefill_job &job, const ring_me
     ring_place at = { 0, 0 };
     for (int i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
         float all[tokens / 2];
-        const product_unit u = multiply_unit<tokens, terms>(memory, strip, blocks, at, all);
+        const product_unit u = multiply_unit<tokens, terms, order>(memory, strip, blocks, at, all);
         store_results<tokens, terms, pairs, chosen>(job, u, rank, behind, all);
     }
 }
@@ -176,7 +176,7 @@ static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_m
 /* ---- the kernel --------------------------------------------------------------------------------- */
 
 /* chosen: the rows are in groups of `tokens` rows that have one expert. */
-template <typename W, int tokens, int terms, bool pairs, bool chosen>
+template <typename W, int tokens, int terms, bool pairs, bool chosen, sum_order order>
 static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
         wgmma_kernel(const __grid_constant__ vug_cuda_prefill_job job)
 {
@@ -206,7 +206,7 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
         if constexpr (W::is_scaled)
             drain_codes<W, tokens, pairs, chosen>(job, memory, data, rank);
         else
-            drain_ring<tokens, terms, pairs, chosen>(job, memory, data, rank);
+            drain_ring<tokens, terms, pairs, chosen, order>(job, memory, data, rank);
     }
     /* A block may not end while the other one still writes to its barriers. */
     cluster_wait();
@@ -218,25 +218,25 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
 
 /* ---- launching ---------------------------------------------------------------------------------- */
 
-template <typename W, int tokens, int terms, bool pairs, bool chosen>
+template <typename W, int tokens, int terms, bool pairs, bool chosen, sum_order order>
 static void launch_parts(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
 {
     const int bytes = ring_of<W, tokens, terms>::bytes;
     const int units = count_groups(*job, CLUSTER * block_rows<pairs>) * count_tiles(*job, tokens);
     const int clusters = min(units, processors / CLUSTER);
     const dim3 grid((unsigned)(clusters * CLUSTER));
-    launch_clusters(stream, wgmma_kernel<W, tokens, terms, pairs, chosen>,
+    launch_clusters(stream, wgmma_kernel<W, tokens, terms, pairs, chosen, order>,
                     { grid, dim3(CLUSTER), (CONSUMERS + 1) * GROUP_THREADS, (size_t)bytes }, {},
                     *job);
 }
 
-template <typename W, int tokens, int terms, bool chosen = false>
+template <typename W, int tokens, int terms, bool chosen = false, sum_order order = IN_SLICES>
 static void launch_wgmma(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
 {
     if (job->activation == VUG_OP_LINEAR)
-        launch_parts<W, tokens, terms, false, chosen>(stream, job, processors);
+        launch_parts<W, tokens, terms, false, chosen, order>(stream, job, processors);
     else
-        launch_parts<W, tokens, terms, true, chosen>(stream, job, processors);
+        launch_parts<W, tokens, terms, true, chosen, order>(stream, job, processors);
 }
 
 /* The time of a tile is about its tokens and a constant; tiles run in waves. */
@@ -249,23 +249,49 @@ static int64_t wave_cost(const vug_cuda_prefill_job *job, int tokens, int proces
     return (units + clusters - 1) / clusters * (tokens + CONSTANT);
 }
 
-/* Two terms leave no registers for 192 tokens. */
+/* How many tokens a tile of BF16 has: what takes least time, of those for whose sums there are registers: up to
+ * 128 with two terms, 256 in one chain. */
+static int choose_tokens(const vug_cuda_prefill_job *job, int processors)
+{
+    const int most = job->terms > 1 ? 128 : job->any_order ? 256 : 192;
+    int best = 64;
+    for (int tokens = 128; tokens <= most; tokens += 64)
+        if (wave_cost(job, tokens, processors) <= wave_cost(job, best, processors))
+            best = tokens;
+    return best;
+}
+
+template <int tokens, bool chosen = false>
+static void launch_terms(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
+{
+    if (job->terms == 1)
+        launch_wgmma<plain_unit, tokens, 1, chosen>(stream, job, processors);
+    else
+        launch_wgmma<plain_unit, tokens, 2, chosen>(stream, job, processors);
+}
+
 static void launch_plain(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
 {
-    const int64_t of_64 = wave_cost(job, 64, processors), of_128 = wave_cost(job, 128, processors),
-                  of_192 = wave_cost(job, 192, processors);
-    if (job->chosen.used)
-        (job->terms == 1
-                 ? launch_wgmma<plain_unit, VUG_CUDA_WIDE_GROUP, 1, true>
-                 : launch_wgmma<plain_unit, VUG_CUDA_WIDE_GROUP, 2, true>)(stream, job, processors);
-    else if (job->terms == 1 && of_192 <= of_128 && of_192 <= of_64)
-        launch_wgmma<plain_unit, 192, 1>(stream, job, processors);
-    else if (of_128 <= of_64)
-        (job->terms == 1 ? launch_wgmma<plain_unit, 128, 1>
-                         : launch_wgmma<plain_unit, 128, 2>)(stream, job, processors);
-    else
-        (job->terms == 1 ? launch_wgmma<plain_unit, 64, 1>
-                         : launch_wgmma<plain_unit, 64, 2>)(stream, job, processors);
+    if (job->chosen.used) {
+        launch_terms<VUG_CUDA_WIDE_GROUP, true>(stream, job, processors);
+        return;
+    }
+    switch (choose_tokens(job, processors)) {
+    case 64:
+        launch_terms<64>(stream, job, processors);
+        break;
+    case 128:
+        launch_terms<128>(stream, job, processors);
+        break;
+    case 192:
+        if (job->any_order)
+            launch_wgmma<plain_unit, 192, 1, false, ONE_CHAIN>(stream, job, processors);
+        else
+            launch_wgmma<plain_unit, 192, 1>(stream, job, processors);
+        break;
+    default:
+        launch_wgmma<plain_unit, 256, 1, false, ONE_CHAIN>(stream, job, processors);
+    }
 }
 
 template <typename W>

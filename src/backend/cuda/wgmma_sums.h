@@ -13,6 +13,9 @@
 
 #include "backend/cuda/wgmma_ring.h"
 
+/* IN_SLICES: the order of weight_tiles.h; ONE_CHAIN: all columns are one slice. */
+enum sum_order { IN_SLICES, ONE_CHAIN };
+
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 /* The sums of a slice, of each half of the tokens. While those of one half are added to the sums of
  * the slices before, tensor cores multiply the other one. */
@@ -149,13 +152,13 @@ static __device__ __forceinline__ void next_slice(const ring_memory &memory, int
 
 /* A warpgroup computes the sums of the next unit of work, of `blocks` blocks of columns, and returns
  * which unit that is. Of fewer than SLICES blocks each is a slice, as in slice_blocks. */
-template <int tokens, int terms>
+template <int tokens, int terms, sum_order order>
 static __device__ __forceinline__ product_unit multiply_unit(const ring_memory &memory, int strip,
                                                              int blocks, ring_place &at,
                                                              float (&all)[tokens / 2])
 {
     using ring = ring_of<plain_unit, tokens, terms>;
-    const int slices = min(blocks, (int)SLICES); /* that have columns */
+    const int slices = order == IN_SLICES ? min(blocks, (int)SLICES) : 1; /* that have columns */
     half_sums<tokens, terms> sums = {};
     stage_operands from = wait_stage<tokens, terms>(memory, strip, at);
     begin_products<tokens, terms>(load_half(from, 0), 0, 1, false, sums);

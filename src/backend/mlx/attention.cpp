@@ -174,7 +174,7 @@ static mx::array attend(const attention_job &job, const mx::array &q, const vug_
     const int64_t first = window > 0 && position >= window ? position - window + 1 : 0;
     /* With a mask, a query may see the keys after it, up to the end of its sequence. */
     const int64_t stop = job.mask ? end : position + n;
-    const bool half = job.step->program->plan->activations == VUG_ACTIVATIONS_BF16 && !job.mask &&
+    const bool half = vug_activations_are_bf16(job.step->program->plan->activations) && !job.mask &&
                       job.at->softcap == 0 &&
                       (job.step->kv->format == VUG_KV_BF16 || job.step->kv->format == VUG_KV_F16);
     const mx::Dtype dtype = half ? part_of(job, VUG_MLX_KEYS).dtype : mx::float32;

@@ -16,7 +16,7 @@ static bool has_unscaled_scores(const vug_graph *g)
 vug_mlx_precision vug_mlx_choose_precision(const vug_graph *graph, vug_activations activations,
                                            bool gpu)
 {
-    const bool bf16 = activations == VUG_ACTIVATIONS_BF16;
+    const bool bf16 = vug_activations_are_bf16(activations);
     const bool by_default = gpu && activations == VUG_ACTIVATIONS_Q8;
     const bool exact = by_default && has_unscaled_scores(graph);
     return (vug_mlx_precision){ .f16 = bf16 || (by_default && !exact),

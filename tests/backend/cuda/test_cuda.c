@@ -288,6 +288,45 @@ static void test_gated_rows_do_not_depend_on_others(void **state)
     check_gated(VUG_OP_GEGLU, 200, 320, 70);
 }
 
+/* Sums in any order differ from those in slices by less than what the rounding of x to BF16 does. */
+static void check_any_order(int64_t hidden, int64_t columns, int64_t rows)
+{
+    rng r = { 13 };
+    const vug_matrix m[] = { make_matrix(&r, VUG_DTYPE_BF16, hidden, columns),
+                             make_matrix(&r, VUG_DTYPE_BF16, hidden, columns),
+                             make_matrix(&r, VUG_DTYPE_BF16, OUT, hidden) };
+    const vug_weight w[] = { weight_of(&m[0], hidden), weight_of(&m[1], hidden),
+                             weight_of(&m[2], OUT) };
+    const size_t n = (size_t)(rows * hidden);
+    float *x = vug_alloc((size_t)(rows * columns), sizeof(*x));
+    float *fast = vug_alloc(n, sizeof(*fast)), *sliced = vug_alloc(n, sizeof(*sliced));
+    assert_true(x && fast && sliced);
+    rng_fill(&r, x, (size_t)(rows * columns));
+    run_linear(&w[0], VUG_ACTIVATIONS_BF16_FAST, x, rows, fast);
+    run_linear(&w[0], VUG_ACTIVATIONS_BF16, x, rows, sliced);
+    help_check_near(fast, sliced, rows * hidden);
+    run_gated(VUG_OP_GEGLU, VUG_ACTIVATIONS_BF16_FAST, w, true, x, rows, fast);
+    run_gated(VUG_OP_GEGLU, VUG_ACTIVATIONS_BF16, w, true, x, rows, sliced);
+    help_check_near(fast, sliced, rows * OUT);
+    for (int i = 0; i < 3; i++)
+        free_matrix(&m[i]);
+    vug_free(sliced);
+    vug_free(fast);
+    vug_free(x);
+}
+
+static void test_sums_in_any_order_are_near(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    check_any_order(64, 38, 70);
+    check_any_order(1024, 2560, 700);
+    /* So many that wgmma_linear.cu takes tiles of 192 and 256 rows. */
+    check_any_order(64, 200, 20000);
+    check_any_order(8192, 576, 2000);
+}
+
 static void test_gated_rows_of_codes_do_not_depend_on_others(void **state)
 {
     (void)state;
@@ -706,6 +745,7 @@ int main(void)
         cmocka_unit_test(test_products_are_those_of_decoded_weights),
         cmocka_unit_test(test_rounded_rows_do_not_depend_on_others),
         cmocka_unit_test(test_gated_rows_do_not_depend_on_others),
+        cmocka_unit_test(test_sums_in_any_order_are_near),
         cmocka_unit_test(test_gated_rows_of_codes_do_not_depend_on_others),
         cmocka_unit_test(test_gated_rows_of_a_prefill_do_not_depend_on_others),
         cmocka_unit_test(test_rounded_rows_of_blocks_do_not_depend_on_others),

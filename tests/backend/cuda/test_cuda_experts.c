@@ -3,8 +3,6 @@
  * (tile_linear.cu) or of 64 (wgmma_linear.cu), by their number and the formats. */
 #include "test.h"
 
-#include <math.h>
-
 #include "backend/cuda/cuda.h"
 #include "engine_help.h"
 #include "linear_help.h"
@@ -40,17 +38,6 @@ static void run_experts(const expert_case *c, vug_activations activations, const
     help_graph_release(&m);
 }
 
-/* With 16 bits of x in each of three products, results differ by much less than this from those in F32, and
- * with a wrong expert by much more. */
-static void check_near(const float *y, const float *want, int64_t n)
-{
-    float largest = 0;
-    for (int64_t i = 0; i < n; i++)
-        largest = fmaxf(largest, fabsf(want[i]));
-    for (int64_t i = 0; i < n; i++)
-        assert_true(fabsf(y[i] - want[i]) <= largest * 0x1p-9f);
-}
-
 static void check_experts(const expert_case *c, int64_t rows)
 {
     rng r = { 7 };
@@ -68,7 +55,9 @@ static void check_experts(const expert_case *c, int64_t rows)
         }
     }
     run_experts(c, VUG_ACTIVATIONS_F32, x, rows, exact);
-    check_near(whole, exact, (int64_t)n);
+    /* With 16 bits of x in each of three products, results differ by much less, and with a wrong expert by
+     * much more. */
+    help_check_near(whole, exact, (int64_t)n);
     vug_free(alone);
     vug_free(exact);
     vug_free(whole);
