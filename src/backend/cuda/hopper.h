@@ -20,7 +20,7 @@ static __device__ __forceinline__ void barrier_expect(uint32_t barrier, uint32_t
 }
 
 /* Arrives at the barrier of block `rank` of the cluster. A release of the cluster's scope would
- * order all memory of the GPU; what the barrier guards was read by wgmma, which has completed. */
+ * order all memory of the GPU; what the barrier guards has been read, as products with it are done. */
 static __device__ __forceinline__ void barrier_arrive_at(uint32_t barrier, int rank)
 {
     asm volatile("{\n.reg .b32 there;\n"

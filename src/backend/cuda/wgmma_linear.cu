@@ -158,10 +158,7 @@ static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_m
                         stage + ring::sums_at + threadIdx.x % 4 * 2 * (int)sizeof(float), codes,
                         sum);
                 u = memory.units[at.stage]; /* all stages of the unit have the same */
-                /* A warp may still read sums when another one of its group is done. */
-                __syncwarp();
-                if (threadIdx.x % WARP < CLUSTER)
-                    barrier_arrive_at(memory.empty + at.stage * 8, threadIdx.x % WARP);
+                leave_stage(memory, at.stage);
                 ring_next(at, ring::stages);
             }
             keep_slice(kept, sum, slice == 0, slice == SLICES - 1);
@@ -192,7 +189,7 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
     if (threadIdx.x == 0) {
         for (int i = 0; i < ring::stages; i++) {
             barrier_init(memory.full + i * 8, 1);
-            barrier_init(memory.empty + i * 8, ring::readers * CLUSTER);
+            barrier_init(memory.empty + i * 8, CONSUMER_THREADS / WARP * CLUSTER);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }

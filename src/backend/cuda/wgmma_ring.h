@@ -41,8 +41,6 @@ template <typename W, int tokens, int terms> struct ring_of {
     static constexpr int behind_bytes = kept_bytes > activation_bytes(tokens)
                                                 ? kept_bytes
                                                 : activation_bytes(tokens);
-    /* that say when they have read a stage: warps, or warpgroups */
-    static constexpr int readers = W::is_scaled ? CONSUMER_THREADS / WARP : CONSUMERS;
     static constexpr int stages = (RING_BYTES - CONSUMERS * behind_bytes) / stage_bytes;
     static constexpr int bytes = stages * stage_bytes + CONSUMERS * behind_bytes + RING_ALIGN;
 };
@@ -160,6 +158,15 @@ static __device__ void fill_ring(const vug_cuda_prefill_job &job, const ring_mem
         barrier_wait(memory.empty + at.stage * 8, at.parity);
         ring_next(at, ring::stages);
     }
+}
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+/* A warp has read a stage, and tells both blocks of the cluster, which filled it. */
+static __device__ __forceinline__ void leave_stage(const ring_memory &memory, int stage)
+{
+    __syncwarp(); /* another lane may still read */
+    if (threadIdx.x % WARP < CLUSTER)
+        barrier_arrive_at(memory.empty + stage * 8, threadIdx.x % WARP);
 }
 #endif
 

@@ -40,13 +40,6 @@ static __device__ __forceinline__ stage_operands wait_stage(const ring_memory &m
     return { stage + strip * plain_unit::bytes, swizzled_tile(stage + ring::tokens_at) };
 }
 
-/* The warpgroup has read a stage. */
-static __device__ __forceinline__ void leave_stage(const ring_memory &memory, int stage)
-{
-    if (threadIdx.x % GROUP_THREADS < CLUSTER)
-        barrier_arrive_at(memory.empty + stage * 8, threadIdx.x % GROUP_THREADS);
-}
-
 /* Half of the columns of a block: a lane's weights, and the first terms of the tokens. */
 struct half_block {
     uint4 w[STEPS / 2];
@@ -176,7 +169,6 @@ static __device__ __forceinline__ product_unit multiply_unit(const ring_memory &
     begin_products<tokens, terms>(load_half(from, 1), 0, 1, true, sums);
     wgmma_wait();
     const product_unit u = memory.units[at.stage];
-    group_sync(); /* all warps have read it */
     leave_stage(memory, at.stage);
     ring_next(at, ring::stages);
     add_half<tokens, terms>(all, 0, sums);
